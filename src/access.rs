@@ -1,8 +1,8 @@
 //! Access tokens: who may read, change and forget what at a server that several people use.
 //!
-//! `rsv-config token` writes them to a file (`token_file.rs`), which has digests and no token; `token.rs` is one of its
-//! lines, `rights.rs` the rights, and `listing.rs` shows the tokens. A server follows the file while it runs (`live.rs`), and asks of each request what
-//! its caller may do (`caller.rs`).
+//! `rsv-config token` writes them to a file (`token_file.rs`), which has digests and no token; `token.rs` is
+//! one of its lines, `rights.rs` the rights, and `listing.rs` shows the tokens. A server follows the file
+//! while it runs (`live.rs`), and asks of each request what its caller may do (`caller.rs`).
 
 mod caller;
 pub mod commands;
@@ -21,8 +21,8 @@ pub use token_file::{NewToken, TokenFile};
 use crate::error::{Context, Result};
 use crate::record::hexadecimal;
 
-/// The beginning of every token: a text that has one in it is passed to no provider as a key, whoever gave the token out,
-/// and whether or not it still holds.
+/// The beginning of every token: a text that has one in it is passed to no provider as a key, whoever gave
+/// the token out, and whether or not it still holds.
 pub const PREFIX: &str = "rsv_";
 
 /// A new token, of 256 random bits. Errors if the system has no random numbers.

@@ -1,7 +1,7 @@
 //! Vectors for the records that have none, and the one model that a store keeps to.
 //!
-//! The store remembers the model as a fact. While vectors of another model are being made, searches use the old ones;
-//! the store changes its model when every record has a new one.
+//! The store remembers the model as a fact. While vectors of another model are being made, searches use the
+//! old ones; the store changes its model when every record has a new one.
 
 mod claim;
 mod language;

@@ -1,5 +1,5 @@
-//! OpenAI's chat completions: the body of a request, the answer in a response, and the member `rsv` with which a turn
-//! travels from tool to tool. Members that rsv does not know are kept unchanged.
+//! OpenAI's chat completions: the body of a request, the answer in a response, and the member `rsv` with
+//! which a turn travels from tool to tool. Members that rsv does not know are kept unchanged.
 
 mod control_tokens;
 pub mod fence;

@@ -1,5 +1,5 @@
-//! The candidates for a word of a command line, for the shells to complete. Completing creates nothing, waits for
-//! nothing and uses no network: candidates that are not known at once are left out.
+//! The candidates for a word of a command line, for the shells to complete. Completing creates nothing, waits
+//! for nothing and uses no network: candidates that are not known at once are left out.
 
 use crate::cli::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 use crate::config::{self, EnvironmentPaths, Key, Settings};

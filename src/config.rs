@@ -1,7 +1,7 @@
 //! Every setting as one row: its key, its variables, its type, its default, its purpose.
 //!
-//! A value comes from the highest layer that has one: the default, Reservoir's file, the file, the environment, a flag.
-//! It remembers its layer. Only values that the user sets are written.
+//! A value comes from the highest layer that has one: the default, Reservoir's file, the file, the
+//! environment, a flag. It remembers its layer. Only values that the user sets are written.
 
 pub mod commands;
 mod edit;
@@ -31,8 +31,8 @@ use file::{ConfigFile, FileContents};
 use std::path::PathBuf;
 use table::ROWS;
 
-/// The settings of a tool. The setting `log` may turn on details. A person is told of unknown keys in the file. Errors
-/// name the place of a wrong value.
+/// The settings of a tool. The setting `log` may turn on details. A person is told of unknown keys in the
+/// file. Errors name the place of a wrong value.
 pub fn load_for_tool(io: &mut Io) -> Result<Settings> {
     let settings = load_without_notes(io)?;
     note_unknown(&settings, io);
@@ -73,7 +73,8 @@ fn choose_partition(settings: &Settings, common: &mut Common) -> Result<()> {
     Ok(())
 }
 
-/// The partition of the flags, or of the project if the settings say so, for a completion; `None` for the default.
+/// The partition of the flags, or of the project if the settings say so, for a completion; `None` for the
+/// default.
 pub fn partition_without_writing(settings: &Settings, common: &Common) -> Option<String> {
     let how = common.scope.clone().or_else(|| settings.text("scope"));
     if common.partition.is_some() || how.as_deref() != Some("auto") {
@@ -85,8 +86,8 @@ pub fn partition_without_writing(settings: &Settings, common: &Common) -> Option
 }
 
 /// Reads and checks the file and the environment, and takes the flags that all tools share. The file is
-/// `--config`, else `RSV_CONFIG`, else in the XDG config directory, where Reservoir's is read too. Errors name the
-/// place of a wrong value.
+/// `--config`, else `RSV_CONFIG`, else in the XDG config directory, where Reservoir's is read too. Errors
+/// name the place of a wrong value.
 pub fn load(common: &Common) -> Result<Settings> {
     load_with(ConfigFile::read, common)
 }
@@ -149,8 +150,8 @@ fn from_environment(row: &table::SettingRow) -> Result<Option<(&'static str, Str
     Ok(None)
 }
 
-/// The flags by which another process, which has another environment, finds the same settings and the same store; none
-/// if it finds them by itself.
+/// The flags by which another process, which has another environment, finds the same settings and the same
+/// store; none if it finds them by itself.
 pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
     let mut flags = Vec::new();
     if let Some(file) = ConfigFile::find(common).filter(|file| file.named) {
@@ -206,7 +207,8 @@ pub fn unset(common: &Common, key: &Key) -> Result<()> {
     edit::unset(common, key)
 }
 
-/// Has the settings of a partition in the settings file follow its new name, unless the file has them under that too.
+/// Has the settings of a partition in the settings file follow its new name, unless the file has them under
+/// that too.
 pub fn rename_partition(common: &Common, from: &str, to: &str) -> Result<()> {
     let Some(file) = ConfigFile::find(common) else { return Ok(()) };
     let Some(text) = file.read_if_there()? else { return Ok(()) };

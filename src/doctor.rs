@@ -26,8 +26,8 @@ use crate::config::{self, Settings};
 use crate::error::Result;
 use timeout::CHECK_TIMEOUT;
 
-/// Runs every check in parallel. If the settings cannot be read, that is the first finding, and the checks that depend
-/// on them are left out.
+/// Runs every check in parallel. If the settings cannot be read, that is the first finding, and the checks
+/// that depend on them are left out.
 pub async fn examine(common: &Common, settings: Result<Settings>, diagnostics: &Diagnostics) -> Vec<Finding> {
     let settings = match settings {
         Ok(settings) => settings,

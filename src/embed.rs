@@ -60,8 +60,8 @@ use model::Model;
 use model_dir::{InstalledModel, ModelDir};
 use std::path::Path;
 
-/// The least similarity (raw cosine) of two messages with a synapse, by the vectors of a model, which need not be
-/// installed.
+/// The least similarity (raw cosine) of two messages with a synapse, by the vectors of a model, which need
+/// not be installed.
 pub fn synapse_threshold(settings: &Settings, model: &str) -> f64 {
     let here = InstalledModel::select(settings, Some(model)).map(|installed| installed.model);
     let model = here.ok().or_else(|| registry::find(model)).unwrap_or_else(|| Model::unknown(model));

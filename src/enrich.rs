@@ -1,8 +1,9 @@
-//! Enriches a request: chooses the messages to recall, limits them to the model's window, and places them. The
-//! request's account records the result.
+//! Enriches a request: chooses the messages to recall, limits them to the model's window, and places them.
+//! The request's account records the result.
 //!
-//! Recall goes by steps (`schedule.rs`): first what is found by key (`begin`), then, by the question's vector if it was
-//! made in time, what is found by a search (`Begun::recall`). A caller that stops waiting uses what is known by then.
+//! Recall goes by steps (`schedule.rs`): first what is found by key (`begin`), then, by the question's vector
+//! if it was made in time, what is found by a search (`Begun::recall`). A caller that stops waiting uses what
+//! is known by then.
 
 mod account_text;
 mod action_search;
@@ -128,9 +129,9 @@ enum RecallState {
     Open(Question),
 }
 
-/// Begins the recall for a request: looks up the last messages, and what an earlier request of the same turn recalled.
-/// The last messages of a session become turns of the request. If the store fails or is missing, the account says so,
-/// and the request continues without it. Errors if the request itself is not valid.
+/// Begins the recall for a request: looks up the last messages, and what an earlier request of the same turn
+/// recalled. The last messages of a session become turns of the request. If the store fails or is missing,
+/// the account says so, and the request continues without it. Errors if the request itself is not valid.
 pub fn begin(
     store: std::result::Result<&mut dyn Store, Degraded>,
     mut request: api::Request,
@@ -241,8 +242,8 @@ impl Begun {
         }
     }
 
-    /// Recalls what helps with the user's last message, step by step; `publish` gets what is known after each. If
-    /// memory fails, the account says so.
+    /// Recalls what helps with the user's last message, step by step; `publish` gets what is known after
+    /// each. If memory fails, the account says so.
     pub fn recall(
         &self,
         memory: &mut Memory,
@@ -263,9 +264,9 @@ impl Begun {
         })
     }
 
-    /// Chooses among the recalled messages by the model's window. Everything else of the request stays, as far as it
-    /// fits; of a request that is not for chat completions, all of it. The request is not copied, unless a search goes
-    /// on that is no longer awaited.
+    /// Chooses among the recalled messages by the model's window. Everything else of the request stays, as
+    /// far as it fits; of a request that is not for chat completions, all of it. The request is not copied,
+    /// unless a search goes on that is no longer awaited.
     pub fn prepare(
         self: Arc<Begun>,
         mut found: Recalled,
@@ -334,9 +335,10 @@ fn fresh_trace_id(request: &api::Request, turn: &Turn) -> Result<String> {
     id::fresh(turn.clock, &salt)
 }
 
-/// Makes a request the one that its model gets: with the part of its session before a compaction, without the messages
-/// that are dropped, and with those that are recalled. Returns the text that goes into a request of another API than
-/// chat completions, whose messages stay as they are. Fails if the content of a message is neither text nor parts.
+/// Makes a request the one that its model gets: with the part of its session before a compaction, without the
+/// messages that are dropped, and with those that are recalled. Returns the text that goes into a request of
+/// another API than chat completions, whose messages stay as they are. Fails if the content of a message is
+/// neither text nor parts.
 fn assemble(
     request: &mut api::Request,
     plan: &Plan,

@@ -1,4 +1,5 @@
-//! Exports: records as lines, all or what has changed, without those that are known; messages in the formats of others.
+//! Exports: records as lines, all or what has changed, without those that are known; messages in the formats
+//! of others.
 
 mod cursors;
 mod fine_tuning;

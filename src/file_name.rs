@@ -5,7 +5,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// The longest name, in bytes: that of eCryptfs, which encrypts home directories. Most other file systems have 255.
+/// The longest name, in bytes: that of eCryptfs, which encrypts home directories. Most other file systems
+/// have 255.
 pub const MAX_BYTES: usize = 143;
 /// The characters that stay as they are.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b' ');
@@ -24,9 +25,10 @@ pub struct FileNames {
 }
 
 impl FileNames {
-    /// The name of the file in a folder that has this name, or of the folder: characters other than ASCII letters, digits,
-    /// spaces, `-`, `_` and `.` are percent-encoded, and so are those with a special meaning on some systems.
-    /// A long name is cut, and a digest of the whole is added, also if another name differs only in case.
+    /// The name of the file in a folder that has this name, or of the folder: characters other than ASCII
+    /// letters, digits, spaces, `-`, `_` and `.` are percent-encoded, and so are those with a special meaning
+    /// on some systems. A long name is cut, and a digest of the whole is added, also if another name differs
+    /// only in case.
     pub fn make(&mut self, folder: &str, name: &str, ending: &str) -> String {
         let encoded = encode(name);
         let is_long = encoded.len() + ending.len() > MAX_BYTES;
@@ -41,8 +43,8 @@ impl FileNames {
     }
 }
 
-/// A name with percent-encoding: a point at the beginning hides a file, Windows drops points and spaces at the end, and
-/// has devices.
+/// A name with percent-encoding: a point at the beginning hides a file, Windows drops points and spaces at
+/// the end, and has devices.
 fn encode(name: &str) -> String {
     let mut encoded = utf8_percent_encode(name, KEPT).to_string();
     if encoded.ends_with(['.', ' ']) {

@@ -1,4 +1,5 @@
-//! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with them.
+//! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with
+//! them.
 
 mod forgetter;
 mod named;

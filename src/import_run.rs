@@ -30,7 +30,8 @@ use std::sync::{Arc, Mutex};
 /// The fact about a store that has the places whose files were imported to the end, as a JSON array.
 const IMPORTED_PLACES: &str = "imported_places";
 
-/// The beginning of the name of the fact about a store that says which files a watch of some directories has stored.
+/// The beginning of the name of the fact about a store that says which files a watch of some directories has
+/// stored.
 pub const WATCHED: &str = "watched_files";
 
 /// The lines after which progress is shown again.
@@ -198,7 +199,8 @@ pub fn undo_command(id: &str) -> String {
     format!("rsv-forget --import {id}")
 }
 
-/// Notes that found files were imported, as a report says, unless the first lines were so bad that no more were read.
+/// Notes that found files were imported, as a report says, unless the first lines were so bad that no more
+/// were read.
 pub fn note_imported(store: &mut dyn Store, found: &[FoundFiles], report: &ImportReport) -> Result<()> {
     if report.bad_lines > 0 && report.total().read() == 0 {
         return Ok(());

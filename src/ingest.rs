@@ -1,5 +1,5 @@
-//! Stores records: completes lines, pairs questions with answers, writes batches, and returns the completed lines once
-//! they are durable.
+//! Stores records: completes lines, pairs questions with answers, writes batches, and returns the completed
+//! lines once they are durable.
 
 mod adding;
 mod commit;
@@ -60,8 +60,8 @@ pub enum Gathered {
     All,
 }
 
-/// The number of lines, and of bytes, at which a batch is written at the latest. An import, of which nobody waits for a
-/// line, writes more at once: larger segments of the word index are merged less often.
+/// The number of lines, and of bytes, at which a batch is written at the latest. An import, of which nobody
+/// waits for a line, writes more at once: larger segments of the word index are merged less often.
 const BATCH_LINES: usize = 20_000;
 const BATCH_BYTES: usize = 8 << 20;
 const IMPORT_BATCH_BYTES: usize = 16 << 20;
@@ -85,8 +85,8 @@ impl Ingest {
         }
     }
 
-    /// Adds lines until the batch is full, or the input pauses or ends; `on_line` gets the outcome of each line,
-    /// and may break off the input. An import does not stop at a pause, unless its options say so.
+    /// Adds lines until the batch is full, or the input pauses or ends; `on_line` gets the outcome of each
+    /// line, and may break off the input. An import does not stop at a pause, unless its options say so.
     pub fn gather(
         &mut self,
         feed: &mut Feed<LocatedLine>,
@@ -164,7 +164,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Writes the batch and returns its lines in order, which are durable then. After an error nothing of it is stored.
+    /// Writes the batch and returns its lines in order, which are durable then. After an error nothing of it
+    /// is stored.
     pub fn commit(&mut self, store: &mut dyn Store) -> Result<Vec<IngestedLine>> {
         let mut entries = std::mem::take(&mut self.entries);
         let mut records = std::mem::take(&mut self.records);

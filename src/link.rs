@@ -62,8 +62,8 @@ fn missing(store: &mut dyn Store, scopes: &Scopes, mark: Option<Mark>) -> Result
 }
 
 /// Makes the links that are missing in some scopes: those from questions to answers and, by a plan, those of
-/// similar messages; `rebuild` replaces all of these. `on_link` gets each new link. A person sees a bar; another
-/// process that does the same is waited for. Fails if the store or `on_link` does.
+/// similar messages; `rebuild` replaces all of these. `on_link` gets each new link. A person sees a bar;
+/// another process that does the same is waited for. Fails if the store or `on_link` does.
 pub fn bring_up_to_date(
     store: &mut dyn Store,
     plan: Option<&Plan>,

@@ -1,5 +1,5 @@
-//! All tools in one executable, which is the tool by whose name it is called: scripts/release and scripts/install give it
-//! the name of each by a link, since the tools share most of their code.
+//! All tools in one executable, which is the tool by whose name it is called: scripts/release and
+//! scripts/install give it the name of each by a link, since the tools share most of their code.
 
 use std::env;
 use std::ffi::OsStr;

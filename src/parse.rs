@@ -1,5 +1,5 @@
-//! Files become a tree of documents: directories, files and sections, each with an abstract, an overview and its
-//! content. No store is opened.
+//! Files become a tree of documents: directories, files and sections, each with an abstract, an overview and
+//! its content. No store is opened.
 
 mod addresses;
 mod archive;

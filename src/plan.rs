@@ -1,4 +1,5 @@
-//! The questions to search for, by a model: a message as people write it may ask for several things, or for nothing.
+//! The questions to search for, by a model: a message as people write it may ask for several things, or for
+//! nothing.
 
 use crate::error::Result;
 use crate::record::{LINE_ENDS, Object, invalid};
@@ -49,7 +50,8 @@ pub fn request(message: &str, session: &str) -> Request {
     }
 }
 
-/// Asks a model for the questions of a message, of which there may be none. Errors say why the answer is of no use.
+/// Asks a model for the questions of a message, of which there may be none. Errors say why the answer is of
+/// no use.
 pub fn questions(message: &str, session: &str, model: &Model) -> Result<Vec<String>> {
     checked(&model.ask(&request(message, session))?)
 }

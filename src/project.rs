@@ -55,8 +55,8 @@ impl Projects {
         self.change(&file, |projects| projects.add(directory))
     }
 
-    /// The partition of the project that a directory belongs to, and the root of the worktree that it is in, if the
-    /// partition is decided.
+    /// The partition of the project that a directory belongs to, and the root of the worktree that it is in,
+    /// if the partition is decided.
     pub fn known(&self, directory: &str) -> Option<(String, PathBuf)> {
         let path = Path::new(directory);
         let root = root(path);
@@ -123,7 +123,8 @@ impl Projects {
 /// The separators of paths; sessions that were recorded on Windows have the second.
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
-/// The root of the repository that a directory is in, of all its worktrees; outside of a repository, the directory.
+/// The root of the repository that a directory is in, of all its worktrees; outside of a repository, the
+/// directory.
 fn root(directory: &Path) -> PathBuf {
     for root in directory.ancestors().filter(|path| path.is_absolute()) {
         let git = root.join(".git");

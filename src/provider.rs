@@ -315,7 +315,8 @@ mod tests {
             }
         };
         let (openai, anthropic) = ("sk-proj-1", "sk-ant-1");
-        // Without a key in the settings: no key, a placeholder, OpenAI's, Anthropic's, an unknown one; then with one.
+        // Without a key in the settings: no key, a placeholder, OpenAI's, Anthropic's, an unknown one; then
+        // with one.
         for (model, without, with) in [
             ("gpt-4", "missing missing callers missing callers", "own own callers own own"),
             ("claude-x", "missing missing missing callers callers", "own own own callers own"),

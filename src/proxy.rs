@@ -1,14 +1,14 @@
 //! The tools chained behind HTTP: enrich, forward and ingest in one process, for clients of OpenAI's chat
-//! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do. It also
-//! serves vectors, since it has a model in memory that a tool would have to load.
+//! completions and Responses, and of Anthropic's Messages. It decides nothing that a shell pipe would not do.
+//! It also serves vectors, since it has a model in memory that a tool would have to load.
 //!
 //! A panic ends its request and no other: so a lock that a panicking thread held is taken all the same, here
 //! and in all that the proxy calls (`PoisonError::into_inner`). A value in a lock must be valid between any
 //! two changes of it.
 //!
-//! Its parts, by level: each uses only those of lower levels. Five are wings of many files, and the public part
-//! of one is in its file: `http` and `worker` use no other wing, `turn` and `pages` use both, and `backend` uses
-//! all four.
+//! Its parts, by level: each uses only those of lower levels. Five are wings of many files, and the public
+//! part of one is in its file: `http` and `worker` use no other wing, `turn` and `pages` use both, and
+//! `backend` uses all four.
 
 mod client_setup; // 0  setting the proxy's address in programs
 mod metrics; // 0  what is counted and timed

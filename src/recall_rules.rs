@@ -52,8 +52,8 @@ impl RecallRules {
     }
 }
 
-/// Stores a rule about some messages, in one transaction; returns the messages of the ids, `None` for an id that is no
-/// message's within the scopes. A rule that holds already is not stored again.
+/// Stores a rule about some messages, in one transaction; returns the messages of the ids, `None` for an id
+/// that is no message's within the scopes. A rule that holds already is not stored again.
 pub fn store_rule(
     store: &mut dyn Store,
     ids: &[String],

@@ -39,7 +39,8 @@ pub struct Redactor {
     counts: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
-/// The members at the top of a line that name something in rsv, or follow from the rest of it: they stay as they are.
+/// The members at the top of a line that name something in rsv, or follow from the rest of it: they stay as
+/// they are.
 const NAMES: [&str; 19] = [
     "kind",
     "id",
@@ -71,7 +72,8 @@ const COMMIT_NAMES: [&str; 2] = ["extracted_from", "uri"];
 const TREE: &str = "tree";
 
 impl Redactor {
-    /// The redactor of the settings; `None` unless `ingest.redact` is on. Errors name the place of a bad pattern.
+    /// The redactor of the settings; `None` unless `ingest.redact` is on. Errors name the place of a bad
+    /// pattern.
     pub fn from_settings(settings: &Settings) -> Result<Option<Redactor>> {
         let is_on = settings.boolean("ingest.redact") == Some(true);
         is_on.then(|| Redactor::of_patterns(settings)).transpose()
@@ -102,7 +104,8 @@ impl Redactor {
         finding::find(&self.rules, text)
     }
 
-    /// A stored record without its secrets, and the kind of each; `None` if it has none. They are not counted.
+    /// A stored record without its secrets, and the kind of each; `None` if it has none. They are not
+    /// counted.
     pub fn without_secrets(&self, record: &StoredRecord) -> Option<(StoredRecord, Vec<String>)> {
         let mut found: Vec<String> = self.find(&record.text).iter().map(|one| one.kind.to_owned()).collect();
         let mut members = record.members.clone();

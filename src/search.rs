@@ -1,10 +1,10 @@
 //! Search: the hits of a question, best first, by its words, by its meaning, or by both.
 //!
-//! `default_scopes.rs` chooses what a person searches who names no scope.
-//! `hybrid.rs` ranks by words, meaning and the neighbours of a hit; `expand.rs` follows links from the hits; `quote.rs`
-//! chooses what is quoted of long ones; `newer.rs` finds what supersedes them, `stale.rs` the memories made of such, and
-//! `contradictions.rs` all pairs. `newest.rs` finds actions without words.
-//! A search below addresses (`tree.rs`) says by steps how it came to its hits.
+//! `default_scopes.rs` chooses what a person searches who names no scope. `hybrid.rs` ranks by words, meaning
+//! and the neighbours of a hit; `expand.rs` follows links from the hits; `quote.rs` chooses what is quoted of
+//! long ones; `newer.rs` finds what supersedes them, `stale.rs` the memories made of such, and
+//! `contradictions.rs` all pairs. `newest.rs` finds actions without words. A search below addresses
+//! (`tree.rs`) says by steps how it came to its hits.
 
 mod contradictions;
 mod default_scopes;
@@ -58,8 +58,8 @@ const MIN_FETCHED_ACTIONS: usize = 256;
 const FETCH_GROWTH: usize = 4;
 
 /// The hits of a question, best first, followed by the records linked to them if `options.link`: then at most
-/// `options.limit` in all, and of those that say the same only the best, as with `options.deduplicate`. Errors if the
-/// question has nothing to search for.
+/// `options.limit` in all, and of those that say the same only the best, as with `options.deduplicate`.
+/// Errors if the question has nothing to search for.
 pub fn run(
     store: &mut dyn Store,
     by: By,
@@ -92,8 +92,8 @@ impl Found<'_> {
         Ok(hits)
     }
 
-    /// The hits, followed by the records linked to them, at most `options.limit` in all: linked records take the places
-    /// of the last hits, but of no more than half.
+    /// The hits, followed by the records linked to them, at most `options.limit` in all: linked records take
+    /// the places of the last hits, but of no more than half.
     fn sharing_the_limit(self, store: &mut dyn Store, options: &Options) -> Result<Vec<Hit>> {
         let Found { mut hits, which, evidence } = self;
         let mut surroundings = Surroundings::new(store, which, &evidence);

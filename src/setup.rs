@@ -1,9 +1,9 @@
 //! The first settings, by what is there: histories of other programs, clients, models.
 //!
-//! `find.rs` looks, and changes nothing; `questions.rs` asks; `plan.rs` checks the answers, whether they were asked for or
-//! given as flags; then `apply.rs` does all that was chosen. `client.rs` has the clients of the Model Context Protocol,
-//! `client_file.rs` changes their settings, `model_name.rs` checks the name of a model, `watch_service.rs` starts the
-//! watch, and `past.rs` finds something that the user asked long ago.
+//! `find.rs` looks, and changes nothing; `questions.rs` asks; `plan.rs` checks the answers, whether they were
+//! asked for or given as flags; then `apply.rs` does all that was chosen. `client.rs` has the clients of the
+//! Model Context Protocol, `client_file.rs` changes their settings, `model_name.rs` checks the name of a
+//! model, `watch_service.rs` starts the watch, and `past.rs` finds something that the user asked long ago.
 
 mod apply;
 mod client;
@@ -28,8 +28,8 @@ use crate::cli::{Io, Outcome};
 use crate::config;
 use crate::error::Result;
 
-/// Sets up what is there, by the answers that are given as flags; with `yes` by the defaults of the others, and without
-/// any by the answers to questions. With `force` a model in the settings file is overwritten.
+/// Sets up what is there, by the answers that are given as flags; with `yes` by the defaults of the others,
+/// and without any by the answers to questions. With `force` a model in the settings file is overwritten.
 pub fn begin(given: Answers, yes: bool, force: bool, io: &mut Io) -> Result<Outcome> {
     // Reads no more than it must before the last answer: the project's partition would be written down.
     let settings = config::load_to_write(&io.common)?;

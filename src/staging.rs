@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// The suffix of the name, after a point and the name of the target.
 const SUFFIX: &str = ".rsv-part";
 
-/// An empty directory, `.NAME.rsv-part` (a digest in place of a long name), removed with its contents when dropped.
+/// An empty directory, `.NAME.rsv-part` (a digest in place of a long name), removed with its contents when
+/// dropped.
 pub struct StagingDir {
     path: PathBuf,
     /// Locked while this process uses the directory. The system unlocks it however the process ends.
@@ -21,8 +22,8 @@ pub struct StagingDir {
 }
 
 impl StagingDir {
-    /// Makes the directory beside `target`, or takes over the one that a killed process left. Errors if another process
-    /// is making `target`.
+    /// Makes the directory beside `target`, or takes over the one that a killed process left. Errors if
+    /// another process is making `target`.
     pub fn beside(target: &Path) -> Result<StagingDir> {
         let cannot = format!("cannot write {}", target.display());
         let name = target.file_name().ok_or("it has no name").context(&cannot)?;
@@ -89,7 +90,8 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
-/// Opens an own directory. Errors for a link, and for a directory of another user, who could change its contents.
+/// Opens an own directory. Errors for a link, and for a directory of another user, who could change its
+/// contents.
 fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits();
     let directory = OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(path)?;

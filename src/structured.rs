@@ -1,5 +1,5 @@
-//! Structured output: a model is asked for JSON by a schema, and its answer is read. The error of every other answer
-//! says why it is of no use.
+//! Structured output: a model is asked for JSON by a schema, and its answer is read. The error of every other
+//! answer says why it is of no use.
 
 mod answer;
 mod error;

@@ -43,14 +43,14 @@ const TEXT_MEMBERS: [&str; 4] = ["refusal", "reasoning_content", "reasoning", "t
 /// file.
 const SMALL_PART_BYTES: usize = 16 * 1024;
 
-/// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of input), and for all others Gemini's
-/// ("Understand and count tokens", 2026), the highest published number.
+/// Tokens for a second of sound: OpenAI's ("Audio", 2026: one for 100 ms of input), and for all others
+/// Gemini's ("Understand and count tokens", 2026), the highest published number.
 const OPENAI_AUDIO_TOKENS_PER_SECOND: usize = 10;
 const AUDIO_TOKENS_PER_SECOND: usize = 32;
 
 impl Counter {
-    /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the nearest encoder, times a measured
-    /// factor.
+    /// The counter for a model: tiktoken's encoder for OpenAI's; for all others the nearest encoder, times a
+    /// measured factor.
     pub fn for_model(model: &str) -> Counter {
         Counter { model: window::for_model(model), method: Method::Encoder, limit: usize::MAX }
     }
@@ -66,8 +66,8 @@ impl Counter {
         Counter { method: Method::Bound, ..Counter::for_model(model) }
     }
 
-    /// A counter that needs no table, for numbers that people read: chat, prose and code of some hundred bytes are
-    /// seldom off by more than 15 %. It never counts more than `bound`.
+    /// A counter that needs no table, for numbers that people read: chat, prose and code of some hundred
+    /// bytes are seldom off by more than 15 %. It never counts more than `bound`.
     pub fn heuristic(model: &str) -> Counter {
         Counter { method: Method::Heuristic, ..Counter::for_model(model) }
     }
@@ -99,8 +99,8 @@ impl Counter {
         self.rule().message + words("role") + name + more + self.content(message) + self.calls(message)
     }
 
-    /// The tokens of a request in addition to its messages: its beginning and the answer's, its tools and the response
-    /// format as JSON text, which is more than OpenAI counts for them.
+    /// The tokens of a request in addition to its messages: its beginning and the answer's, its tools and the
+    /// response format as JSON text, which is more than OpenAI counts for them.
     pub fn overhead(&self, request: &Request) -> usize {
         let rule = self.rule();
         let member = |name| request.member(name).filter(|json| !["null", "[]"].contains(json));
@@ -118,7 +118,8 @@ impl Counter {
         self.model.family.rule()
     }
 
-    /// The tokens of a message's content: its text, or the texts of its parts joined by line ends, and its other parts.
+    /// The tokens of a message's content: its text, or the texts of its parts joined by line ends, and its
+    /// other parts.
     fn content(&self, message: &Object) -> usize {
         if !message.get("content").is_some_and(|json| json.starts_with('[')) {
             return self.text(&chat::text(message));

@@ -94,8 +94,8 @@ pub fn stale(store: &mut dyn Store, partition: &str, address: &Address) -> Resul
     Ok(found)
 }
 
-/// The digest of the children of a directory, if it was made of others. A file that is a directory of its sections is
-/// made of its source.
+/// The digest of the children of a directory, if it was made of others. A file that is a directory of its
+/// sections is made of its source.
 fn other_children(
     node: &StoredRecord,
     children: &[&StoredRecord],

@@ -30,8 +30,8 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 use wrap::{Margins, columns, wrap};
 
-/// `5744a1c 2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes, `garden/desk` and
-/// the title of the instance precede the role.
+/// `5744a1c 2026-11-21 07:03 user: text`, wrapped, with a line end; where the layout shows scopes,
+/// `garden/desk` and the title of the instance precede the role.
 pub fn record(record: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
     paragraph("", record, &[], heads, layout)
 }
@@ -41,10 +41,10 @@ pub fn led(mark: &str, record: &StoredRecord, heads: &Heads, layout: &Layout) ->
     paragraph(mark, record, &[], heads, layout)
 }
 
-/// A record with its rank and score in front: ` 1. 2.31 5744a1c 2026-11-21 07:03 user: text`. The parts of the text
-/// that matched are highlighted: byte ranges in their order, which do not overlap. A message with a rule of recall has
-/// it after the score: ` 1. 2.31 never 5744a1c`; with `names_kind`, another record has its kind
-/// there: ` 1. 2.31 document`.
+/// A record with its rank and score in front: ` 1. 2.31 5744a1c 2026-11-21 07:03 user: text`. The parts of
+/// the text that matched are highlighted: byte ranges in their order, which do not overlap. A message with a
+/// rule of recall has it after the score: ` 1. 2.31 never 5744a1c`; with `names_kind`, another record has its
+/// kind there: ` 1. 2.31 document`.
 pub fn hit(
     (rank, names_kind): (usize, bool),
     hit: &Hit,
@@ -120,7 +120,8 @@ fn paragraph(
     out
 }
 
-/// A text, wrapped, without the lead that is on its first line; the others have a margin of this many columns.
+/// A text, wrapped, without the lead that is on its first line; the others have a margin of this many
+/// columns.
 pub fn wrapped(lead: &str, text: &str, margin: usize, layout: &Layout) -> String {
     let margins = Margins { width: layout.width, indent: columns(lead), hanging: margin };
     let mut out = String::new();

@@ -1,9 +1,9 @@
 //! The worktree of a project: the files and commits that texts name, compared with what is there now.
 //!
-//! Only names, kinds, sizes and times of files are read, never below a symbolic link. In a repository, git says what was
-//! deleted, renamed and changed; elsewhere, the times of files do. Nothing uncertain is said: a file is gone only if git
-//! knew it, or else if its directory is there and was changed since; and what the file system did not touch after a text
-//! was written is not changed, whatever was committed later.
+//! Only names, kinds, sizes and times of files are read, never below a symbolic link. In a repository, git
+//! says what was deleted, renamed and changed; elsewhere, the times of files do. Nothing uncertain is said: a
+//! file is gone only if git knew it, or else if its directory is there and was changed since; and what the
+//! file system did not touch after a text was written is not changed, whatever was committed later.
 
 mod git; // 0  git, without what the project would run
 mod names; // 0  the files and commits that a text names
@@ -48,7 +48,8 @@ pub struct DatedText<'a> {
 /// The state of a path on the disk.
 enum OnDisk {
     File(Metadata),
-    /// A file that is not there, in a directory that is there or not; the last change of the nearest directory.
+    /// A file that is not there, in a directory that is there or not; the last change of the nearest
+    /// directory.
     Missing {
         in_directory: bool,
         changed: i64,
@@ -63,7 +64,8 @@ pub fn named_files(text: &str) -> Vec<String> {
 }
 
 impl Worktree {
-    /// The worktree at a root. Without git, nothing is said about repositories. `None` if the root is not there.
+    /// The worktree at a root. Without git, nothing is said about repositories. `None` if the root is not
+    /// there.
     pub fn new(root: &Path, git: Option<GitProgram>) -> Option<Worktree> {
         let name = root.to_str()?.to_owned();
         let root = fs::canonicalize(root).ok()?;
@@ -72,8 +74,8 @@ impl Worktree {
         Some(Worktree { root, names, git })
     }
 
-    /// The states of what each text names, as far as it is no longer true. Git takes at most a time for all of them;
-    /// then what it has not told is left out.
+    /// The states of what each text names, as far as it is no longer true. Git takes at most a time for all
+    /// of them; then what it has not told is left out.
     pub fn states(&self, texts: &[DatedText], limit: Duration) -> Vec<Vec<FileState>> {
         let named: Vec<Names> = texts.iter().map(|dated| Names::of(dated.text, &self.names)).collect();
         let mut disk: HashMap<&str, OnDisk> = HashMap::new();
@@ -216,8 +218,8 @@ struct Question<'a> {
     path: &'a str,
 }
 
-/// The state of a path that the file system touched since, without git. A name that may never have been a file's is not
-/// gone.
+/// The state of a path that the file system touched since, without git. A name that may never have been a
+/// file's is not gone.
 fn by_time(path: &str, on_disk: &OnDisk) -> Option<FileState> {
     let owned = path.to_owned();
     match on_disk {

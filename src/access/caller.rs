@@ -66,7 +66,8 @@ impl Caller {
         self.token().is_none()
     }
 
-    /// The partition of requests that name none, where that of the server is `default`; `None` if there is none.
+    /// The partition of requests that name none, where that of the server is `default`; `None` if there is
+    /// none.
     pub fn own_partition<'a>(&'a self, default: &'a str) -> Option<&'a str> {
         match self.token() {
             Some(token) if !self.sees(default) => token.own_partition(),

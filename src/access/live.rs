@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tokens of a file that may change.
 ///
-/// The file is looked at for each request, which takes a microsecond or two: a token that was revoked is refused at once.
+/// The file is looked at for each request, which takes a microsecond or two: a token that was revoked is
+/// refused at once.
 pub struct LiveTokens {
     path: Option<PathBuf>,
     /// The partitions that a pattern does not match.
@@ -52,8 +53,8 @@ impl Stamp {
 }
 
 impl LiveTokens {
-    /// The tokens of a file, or none without one; `private` are the partitions that no pattern matches. A file that
-    /// cannot be read is reported to `diagnostics`.
+    /// The tokens of a file, or none without one; `private` are the partitions that no pattern matches. A
+    /// file that cannot be read is reported to `diagnostics`.
     pub fn new(path: Option<PathBuf>, private: HashSet<String>, diagnostics: &Diagnostics) -> LiveTokens {
         let none = TokenFile::empty(path.clone().unwrap_or_default());
         let read = Read { stamp: None, tokens: Arc::new(Ok(none)), had_some: false };
@@ -66,14 +67,15 @@ impl LiveTokens {
         self.current().0.as_ref().as_ref().map(drop).map_err(Clone::clone)
     }
 
-    /// Whether there are tokens, be it that none of them holds. A file that cannot be read, or has gone since, opens
-    /// nothing.
+    /// Whether there are tokens, be it that none of them holds. A file that cannot be read, or has gone
+    /// since, opens nothing.
     pub fn are_there(&self) -> bool {
         let (tokens, had_some) = self.current();
         had_some || tokens.as_ref().as_ref().map_or(true, |file| !file.tokens.is_empty())
     }
 
-    /// The caller with the token that a text is; `None` if it is none that holds. Errors if the file cannot be read.
+    /// The caller with the token that a text is; `None` if it is none that holds. Errors if the file cannot
+    /// be read.
     pub fn caller(&self, text: &str, now: i64) -> Result<Option<Caller>> {
         self.by(now, |file| file.find(text))
     }

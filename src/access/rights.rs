@@ -13,7 +13,8 @@ pub enum Right {
     Write,
     /// To remove for good.
     Forget,
-    /// To see the state and the metrics of the whole server, and to change what its providers keep for everyone.
+    /// To see the state and the metrics of the whole server, and to change what its providers keep for
+    /// everyone.
     Admin,
 }
 
@@ -29,8 +30,8 @@ impl Right {
         }
     }
 
-    /// The rights that a list names, separated by commas, each once, in the order of `ALL`. Errors for another word, and
-    /// if the list is empty.
+    /// The rights that a list names, separated by commas, each once, in the order of `ALL`. Errors for
+    /// another word, and if the list is empty.
     pub fn list(text: &str) -> Result<Vec<Right>> {
         let named = |word: &str| {
             let right = Right::ALL.into_iter().find(|right| right.name() == word);

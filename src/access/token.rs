@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 pub struct AccessToken {
     /// By which people, the log and the audit know it.
     pub name: String,
-    /// The SHA-256 of the token, in hexadecimal digits. The token has 256 random bits, so that its digest tells nothing
-    /// of it, and a slow hash would protect nothing more.
+    /// The SHA-256 of the token, in hexadecimal digits. The token has 256 random bits, so that its digest
+    /// tells nothing of it, and a slow hash would protect nothing more.
     pub(super) sha256: String,
     /// The names of partitions, in which `*` stands for any text.
     pub partitions: Vec<String>,

@@ -54,8 +54,8 @@ impl TokenFile {
         TokenFile { path, tokens: Vec::new() }
     }
 
-    /// Reads a file, changes it, and writes it; it keeps its owner, and a link to it stays. Errors if the change does, or
-    /// if another process is changing it.
+    /// Reads a file, changes it, and writes it; it keeps its owner, and a link to it stays. Errors if the
+    /// change does, or if another process is changing it.
     pub fn change<T>(path: &Path, change: impl FnOnce(&mut TokenFile) -> Result<T>) -> Result<T> {
         let target = path.canonicalize();
         let path = target.as_deref().unwrap_or(path);
@@ -136,7 +136,8 @@ impl TokenFile {
         Ok(text)
     }
 
-    /// Revokes the token of a name. Its line stays, so that the server remains closed. Errors if there is none.
+    /// Revokes the token of a name. Its line stays, so that the server remains closed. Errors if there is
+    /// none.
     pub fn revoke(&mut self, name: &str, now: i64) -> Result<()> {
         let Some(token) = self.tokens.iter_mut().find(|token| token.name == name) else {
             return Err(TokenError::Missing { name: name.to_owned() }.into());

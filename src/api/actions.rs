@@ -1,5 +1,5 @@
-//! Actions from the calls of tools: what a tool was called with, how many lines it changed, and why it failed. The
-//! output of the tool, and the contents of files, are not part of them.
+//! Actions from the calls of tools: what a tool was called with, how many lines it changed, and why it
+//! failed. The output of the tool, and the contents of files, are not part of them.
 
 use super::agent_tools::{Takes, UNKNOWN, takes};
 use super::tool_errors::{Returned, ToolOutcome, cut, error};

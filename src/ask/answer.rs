@@ -21,8 +21,8 @@ pub(super) struct PrintedAnswer {
     pub(super) is_stopped: bool,
 }
 
-/// Asks the provider and prints the text of the answer as it arrives, until Ctrl-C stops it. An answer that cannot be
-/// printed is still received, so that it can be stored.
+/// Asks the provider and prints the text of the answer as it arrives, until Ctrl-C stops it. An answer that
+/// cannot be printed is still received, so that it can be stored.
 pub(super) async fn receive(
     request: Object,
     settings: &Settings,

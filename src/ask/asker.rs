@@ -98,8 +98,8 @@ impl Asker {
         self.redactor.as_ref()
     }
 
-    /// Asks a question, prints the answer, and stores the turn. Errors if there is no answer, or if it cannot be stored
-    /// or printed; that it broke off is only reported. Ctrl-C stops an answer, where it is caught.
+    /// Asks a question, prints the answer, and stores the turn. Errors if there is no answer, or if it cannot
+    /// be stored or printed; that it broke off is only reported. Ctrl-C stops an answer, where it is caught.
     pub fn ask(&mut self, question: &str, interrupts: Option<&Interrupts>, io: &mut Io) -> Result<()> {
         let enriched = self.enrich(question)?;
         let prints_sources = self.lists_sources || io.stdout_is_tty();

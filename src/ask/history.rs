@@ -1,4 +1,5 @@
-//! The lines that were typed at the prompt, in a file that only its user can read: a JSON string on each line.
+//! The lines that were typed at the prompt, in a file that only its user can read: a JSON string on each
+//! line.
 
 use crate::config::Settings;
 use crate::error::{Context, Result};
@@ -32,8 +33,8 @@ impl History {
         History { file, redactor, lines: Vec::new() }
     }
 
-    /// Reads the file, and shortens it to as many lines as the settings allow; if they allow none, removes it. Invalid
-    /// lines are left out.
+    /// Reads the file, and shortens it to as many lines as the settings allow; if they allow none, removes
+    /// it. Invalid lines are left out.
     pub(super) fn load(&mut self, settings: &Settings) -> Result<()> {
         if limit(settings) == 0 {
             return self.file.take().map_or(Ok(()), |file| remove(&file));

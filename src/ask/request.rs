@@ -3,8 +3,8 @@
 use crate::chat;
 use crate::record::Object;
 
-/// A request for chat completions: the earlier turns, and the question. A model that is not named is that of the
-/// settings.
+/// A request for chat completions: the earlier turns, and the question. A model that is not named is that of
+/// the settings.
 pub(super) fn request<'a>(
     earlier: impl Iterator<Item = &'a Object>,
     question: &str,

@@ -59,8 +59,8 @@ impl Sources {
         sources
     }
 
-    /// `recalled 3 messages (2 from May: shop/garden, 1 from codex), 412 tokens`; `now` is in milliseconds since 1970,
-    /// UTC. Today's have no date.
+    /// `recalled 3 messages (2 from May: shop/garden, 1 from codex), 412 tokens`; `now` is in milliseconds
+    /// since 1970, UTC. Today's have no date.
     pub(super) fn summary(&self, now: i64, zone: &TimeZone) -> String {
         let mut places: Vec<(String, usize)> = Vec::new();
         for record in &self.records {

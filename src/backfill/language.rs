@@ -11,8 +11,8 @@ use crate::store::{self, OpenMode};
 /// The number of records whose language is looked at.
 const SAMPLE: usize = 200;
 
-/// The model to fetch where none is named: that which suits the last records of some scopes, or else the locale. A note
-/// says why. A store that cannot be opened has no records.
+/// The model to fetch where none is named: that which suits the last records of some scopes, or else the
+/// locale. A note says why. A store that cannot be opened has no records.
 pub fn suitable_model(settings: &Settings, scopes: Scopes, diagnostics: &Diagnostics) -> &'static str {
     let texts = last_texts(settings, scopes).unwrap_or_default();
     let texts = texts.iter().map(String::as_str);

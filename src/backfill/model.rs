@@ -58,8 +58,8 @@ pub fn embedder(
     }
 }
 
-/// The embedder of the store's model, which the settings do not name: an installed model is preferred to the server of
-/// the settings, which may have only their own model.
+/// The embedder of the store's model, which the settings do not name: an installed model is preferred to the
+/// server of the settings, which may have only their own model.
 fn store_embedder(
     settings: &Settings,
     stored: &str,
@@ -92,8 +92,8 @@ pub fn settle(store: &mut dyn Store, settings: &Settings, diagnostics: &Diagnost
     Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)
 }
 
-/// The `embedder`, for tools that work without one too: `None` if no model is installed. Errors if the settings choose
-/// a model, or the store has vectors of one, and it is not available.
+/// The `embedder`, for tools that work without one too: `None` if no model is installed. Errors if the
+/// settings choose a model, or the store has vectors of one, and it is not available.
 pub fn optional(
     store: &mut dyn Store,
     settings: &Settings,

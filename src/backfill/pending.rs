@@ -17,8 +17,8 @@ pub fn embeddable(scopes: Scopes) -> Select {
     Select::records(kinds.collect(), scopes)
 }
 
-/// Embeds the newest messages of a selection without a vector, at most `limit`, before it is searched. Notes report the
-/// number of remaining messages and any failures; the search continues.
+/// Embeds the newest messages of a selection without a vector, at most `limit`, before it is searched. Notes
+/// report the number of remaining messages and any failures; the search continues.
 pub fn catch_up(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -30,8 +30,8 @@ pub fn catch_up(
     report(filled, embedder, which, diagnostics);
 }
 
-/// As `catch_up`, until a time: no batch begins later, and no server is awaited for longer. Returns whether the time
-/// sufficed.
+/// As `catch_up`, until a time: no batch begins later, and no server is awaited for longer. Returns whether
+/// the time sufficed.
 pub fn catch_up_until(
     store: &mut dyn Store,
     embedder: &Embedder,
@@ -157,8 +157,8 @@ fn counted(count: u64, kinds: &[&RecordKind]) -> String {
     text::counted(count, name)
 }
 
-/// Embeds every record of a selection that has no vector. `report` gets how many are done, and of how many.
-/// A record that cannot be embedded is given to `fault`, and left out; one that goes meanwhile needs no vector.
+/// Embeds every record of a selection that has no vector. `report` gets how many are done, and of how many. A
+/// record that cannot be embedded is given to `fault`, and left out; one that goes meanwhile needs no vector.
 pub fn all(
     store: &mut dyn Store,
     embedder: &mut Embedder,
@@ -218,8 +218,9 @@ fn embed_batches(
 /// The ids of records that could not be embedded, and why.
 pub(super) type FailedRecords = Vec<(String, Error)>;
 
-/// The vectors of records, by the embedder's model. If embedding them together fails, each is tried alone, so that a
-/// text which a server refuses keeps no other from its vector. Errors if the failure is not due to the texts.
+/// The vectors of records, by the embedder's model. If embedding them together fails, each is tried alone, so
+/// that a text which a server refuses keeps no other from its vector. Errors if the failure is not due to the
+/// texts.
 pub(super) fn vectors(
     embedder: &mut Embedder,
     records: &[StoredRecord],

@@ -19,8 +19,8 @@ const REMOVED_MODEL: &str = "leaving";
 pub enum Replayed {
     /// Every vector is of the embedder's model.
     Done,
-    /// This number of messages, of other scopes or that cannot be embedded, lack a vector, so that searches still use
-    /// the named model.
+    /// This number of messages, of other scopes or that cannot be embedded, lack a vector, so that searches
+    /// still use the named model.
     Partly(u64, String),
 }
 
@@ -65,8 +65,8 @@ fn switch(store: &mut dyn Store, model: &str, before: String, keep: bool) -> Res
     Ok(Replayed::Done)
 }
 
-/// Removes the vectors of a model that the store no longer uses, and returns whether there was one. If this is
-/// interrupted, the next replay completes it.
+/// Removes the vectors of a model that the store no longer uses, and returns whether there was one. If this
+/// is interrupted, the next replay completes it.
 fn finish(store: &mut dyn Store, model: Option<&str>) -> Result<bool> {
     let Some(removed_model) = store.fact(REMOVED_MODEL)? else { return Ok(false) };
     // If the replay was interrupted before the change, the store still uses the model.
@@ -78,8 +78,8 @@ fn finish(store: &mut dyn Store, model: Option<&str>) -> Result<bool> {
     Ok(left)
 }
 
-/// Replaces the vectors of a model, from the newest message to the oldest. The progress is written to the store
-/// together with the vectors.
+/// Replaces the vectors of a model, from the newest message to the oldest. The progress is written to the
+/// store together with the vectors.
 fn replace_vectors(
     store: &mut dyn Store,
     embedder: &mut Embedder,

@@ -1,4 +1,5 @@
-//! rsv-ask: asks a model with memory: 'rsv-enrich --strict | rsv-forward --stream | rsv-ingest' in one process.
+//! rsv-ask: asks a model with memory: 'rsv-enrich --strict | rsv-forward --stream | rsv-ingest' in one
+//! process.
 
 use clap::builder::NonEmptyStringValueParser;
 use rsv::ask::{self, Asker};
@@ -10,10 +11,10 @@ use rsv::search;
 
 /// Ask a model with memory, print its answer, and store the turn
 ///
-/// Does what 'rsv-enrich --strict | rsv-forward --stream | rsv-ingest' does: it adds related and recent messages to
-/// the question, asks the provider of the model, prints the text of the answer as it arrives, and stores question
-/// and answer. Text on standard input is appended to the words of the question, unless that is a terminal.
-/// Without a question, a terminal gets a prompt for one question after another.
+/// Does what 'rsv-enrich --strict | rsv-forward --stream | rsv-ingest' does: it adds related and recent
+/// messages to the question, asks the provider of the model, prints the text of the answer as it arrives, and
+/// stores question and answer. Text on standard input is appended to the words of the question, unless that
+/// is a terminal. Without a question, a terminal gets a prompt for one question after another.
 #[derive(clap::Args)]
 struct Args {
     /// The words of the question; without any, read standard input, or ask for questions at a terminal

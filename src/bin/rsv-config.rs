@@ -1,4 +1,5 @@
-//! rsv-config: shows, changes and checks the settings, renames partitions, and gives tokens to those who share a server.
+//! rsv-config: shows, changes and checks the settings, renames partitions, and gives tokens to those who
+//! share a server.
 
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;

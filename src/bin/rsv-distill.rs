@@ -12,11 +12,11 @@ use std::path::PathBuf;
 
 /// Turn sessions into memories, and describe documents, for rsv-ingest to store
 ///
-/// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or both
-/// (partial). With --outcome and --task, the messages among the lines are one session. With --model, a model writes the
-/// memories, and the abstracts and overviews of the documents that 'rsv-view --stale' prints. Other lines are passed on.
-/// With --outcome and --session alone, the messages are those of the store, which gets the memories too; no store is
-/// opened otherwise.
+/// Reads summaries of sessions, one a line, and prints for each a strategy (success), a warning (failure) or
+/// both (partial). With --outcome and --task, the messages among the lines are one session. With --model, a
+/// model writes the memories, and the abstracts and overviews of the documents that 'rsv-view --stale'
+/// prints. Other lines are passed on. With --outcome and --session alone, the messages are those of the
+/// store, which gets the memories too; no store is opened otherwise.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input
@@ -39,9 +39,9 @@ struct Args {
     /// Give the memories of the messages these tags
     #[arg(long, value_name = "TAG,...", value_delimiter = ',', requires = "outcome")]
     tags: Vec<String>,
-    /// Name the session of the messages [default: the trace or the instance that they have in common]; without --task,
-    /// or without input, take the messages of this session of -p, or of the latest, from the store, and store its
-    /// memories
+    /// Name the session of the messages [default: the trace or the instance that they have in common];
+    /// without --task, or without input, take the messages of this session of -p, or of the latest, from the
+    /// store, and store its memories
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), requires = "outcome")]
     session: Option<String>,
     /// Let this model write up to 3 memories of each session, made by rule if it fails, and the abstract and

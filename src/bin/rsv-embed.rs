@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 /// Add vectors to lines, or to the messages of the store
 ///
-/// Reads JSON lines and prints each with 'embedding' and 'embedding_model' set. The vector is that of a message's
-/// text, of a title and its content, of the last user message of a request, or of a query. --fetch installs an
-/// embedding model.
+/// Reads JSON lines and prints each with 'embedding' and 'embedding_model' set. The vector is that of a
+/// message's text, of a title and its content, of the last user message of a request, or of a query. --fetch
+/// installs an embedding model.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input

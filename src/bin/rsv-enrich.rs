@@ -13,8 +13,9 @@ use std::path::PathBuf;
 
 /// Add related and recent messages to chat requests
 ///
-/// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, and prints each
-/// as one line. The recalled messages are in a fenced block before the text of the last user message; the member 'rsv' has the scope, trace and account.
+/// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, and prints
+/// each as one line. The recalled messages are in a fenced block before the text of the last user message;
+/// the member 'rsv' has the scope, trace and account.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input

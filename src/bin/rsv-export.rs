@@ -11,16 +11,18 @@ use std::path::PathBuf;
 
 /// Write the whole store, or the scope that -p and -i name
 ///
-/// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals and rules
-/// of recall, then embeddings (with --vectors), then links. The output is a snapshot of the store, even if other
-/// processes write to it meanwhile. From a damaged store, everything readable is written, and the exit status
-/// is 2.
+/// JSON lines lose nothing: they hold tombstones, then messages, accounts and memories by time, then signals
+/// and rules of recall, then embeddings (with --vectors), then links. The output is a snapshot of the store,
+/// even if other processes write to it meanwhile. From a damaged store, everything readable is written, and
+/// the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
-    /// Write this format: jsonl, json (Reservoir's array), csv, md, openai (pairs for fine-tuning) or sqlite (with --to)
+    /// Write this format: jsonl, json (Reservoir's array), csv, md, openai (pairs for fine-tuning) or sqlite
+    /// (with --to)
     #[arg(long, value_name = "FORMAT", default_value = "jsonl", value_parser = ["jsonl", "json", "csv", "md", "openai", "sqlite"], hide_possible_values = true)]
     format: String,
-    /// Write a copy of the store to this new file, or Markdown to this empty directory, a file for each conversation
+    /// Write a copy of the store to this new file, or Markdown to this empty directory, a file for each
+    /// conversation
     #[arg(long, value_name = "PATH")]
     to: Option<PathBuf>,
     /// Write the times of Reservoir's array as ms (milliseconds since 1970) or iso (RFC 3339)
@@ -32,7 +34,8 @@ struct Args {
     /// Write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
-    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory, document, signal, title, recall, action
+    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory,
+    /// document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Read the store's file page by page, without its indexes, for a damaged file

@@ -11,9 +11,10 @@ use rsv::tree;
 
 /// Remove messages with everything that belongs to them, and keep them from coming back
 ///
-/// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by conditions. The
-/// removed records are printed, with their words, so that 'rsv-import --allow-return' can undo this; on a terminal as
-/// text without secrets. No later import or retry stores them again. The exit status is 1 if there was nothing to remove.
+/// Select them by lines on standard input, such as those of rsv-search, by ids, by addresses, or by
+/// conditions. The removed records are printed, with their words, so that 'rsv-import --allow-return' can
+/// undo this; on a terminal as text without secrets. No later import or retry stores them again. The exit
+/// status is 1 if there was nothing to remove.
 #[derive(clap::Args)]
 struct Args {
     /// The ids of the records, or the first letters of their short ids, or addresses (viking://...) of
@@ -26,8 +27,8 @@ struct Args {
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// Select records of these kinds: message, account, memory, document, signal, title, recall, action [default: message, account and action, or any kind if ids
-    /// are given or with --everything]
+    /// Select records of these kinds: message, account, memory, document, signal, title, recall, action
+    /// [default: message, account and action, or any kind if ids are given or with --everything]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Select everything in the scope; asks at a terminal

@@ -19,9 +19,8 @@ use std::path::PathBuf;
 ///
 /// The format of each file is recognized by its content: rsv-export's lines, Reservoir's arrays, and the
 /// formats that '--from list' prints. Files may be compressed by gzip or zstd. Records keep their times and
-/// ids. A record that the store
-/// already has changes nothing. If a line is bad, an error names it, the other lines are imported, and the exit status
-/// is 2.
+/// ids. A record that the store already has changes nothing. If a line is bad, an error names it, the other
+/// lines are imported, and the exit status is 2.
 #[derive(clap::Args)]
 struct Args {
     /// The files, zip archives and folders to read; without any, or for '-', read standard input
@@ -39,7 +38,8 @@ struct Args {
     /// List the imports that can be undone, with their numbers of records, and the commands that undo them
     #[arg(long, conflicts_with_all = ["files", "find"])]
     history: bool,
-    /// Read the sessions in these directories, by default those of --find, and then the messages that programs write there
+    /// Read the sessions in these directories, by default those of --find, and then the messages that
+    /// programs write there
     #[arg(long, conflicts_with_all = ["dry_run", "report", "at", "history"])]
     watch: bool,
     /// Also read tool calls and their output
@@ -48,7 +48,8 @@ struct Args {
     /// Also read branches of conversations that the program does not show
     #[arg(long)]
     branches: bool,
-    /// Take members from other sources: trace_id=conversation, or columns of a table as in role=who,content=said
+    /// Take members from other sources: trace_id=conversation, or columns of a table as in
+    /// role=who,content=said
     #[arg(long, value_name = "MEMBER=SOURCE,...", value_delimiter = ',', value_parser = assignment)]
     map: Vec<(String, String)>,
     /// Give this time to messages without one
@@ -135,8 +136,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }
     let paths = args.files.iter().chain(found.iter().map(|found| &found.path));
     let import = Import::begin(&io.clock, import_run::source(paths.map(PathBuf::as_path)))?;
-    // A watch reads what comes from the programs themselves, as a hook does. The records of another machine would be
-    // forgotten there too.
+    // A watch reads what comes from the programs themselves, as a hook does. The records of another machine
+    // would be forgotten there too.
     let undoable = (!args.watch && shared.is_none()).then_some(import);
     let mut writing = Options {
         commit_at_pause: args.watch,
@@ -155,8 +156,8 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     import_run::watch(WatchedImport { directories, format, writing, reading, purpose }, &settings, io)
 }
 
-/// Imports the files that were found or that the command line names. `undoable` is the import in which they are, if it can
-/// be undone.
+/// Imports the files that were found or that the command line names. `undoable` is the import in which they
+/// are, if it can be undone.
 fn import_files(
     args: &Args,
     found: &[FoundFiles],

@@ -61,7 +61,8 @@ struct Args {
     /// Also store forgotten records
     #[arg(long)]
     allow_return: bool,
-    /// Print in this format: jsonl, json (one array), text or reservoir [default: text on a terminal, else jsonl]
+    /// Print in this format: jsonl, json (one array), text or reservoir [default: text on a terminal, else
+    /// jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir"], hide_possible_values = true)]
     format: Option<String>,
 }

@@ -41,12 +41,12 @@ struct Args {
     /// Rebuild all synapses, not only those of new messages, within the reach of link.reach
     #[arg(long, conflicts_with = "Show")]
     rebuild: bool,
-    /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id, and have Reservoir's
-    /// vector index find all messages
+    /// First take over the messages that Reservoir wrote into the same Neo4j graph, giving each an id, and
+    /// have Reservoir's vector index find all messages
     #[arg(long, conflicts_with_all = ["Show", "dry_run"])]
     adopt: bool,
-    /// Require at least this similarity (cosine) for a synapse [default: link.threshold, else the model's own], or, for a
-    /// cluster, more than this [default: 0.8]
+    /// Require at least this similarity (cosine) for a synapse [default: link.threshold, else the model's
+    /// own], or, for a cluster, more than this [default: 0.8]
     #[arg(long, value_name = "COSINE", conflicts_with = "Show", allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Keep at most this many synapses per message, the strongest [default: link.max_degree, 32]
@@ -57,8 +57,8 @@ struct Args {
     all: bool,
     #[command(flatten)]
     clusters: Clusters,
-    /// Read the commits that 'rsv-distill --commit' prints from standard input, and add to each memory the five stored ones
-    /// of its category that are nearest to it, for rsv-merge
+    /// Read the commits that 'rsv-distill --commit' prints from standard input, and add to each memory the
+    /// five stored ones of its category that are nearest to it, for rsv-merge
     #[arg(long, conflicts_with_all = ["Show", "from", "dry_run", "rebuild", "adopt", "clusters", "threshold", "max_degree"])]
     near: bool,
     /// Print pairs of the user's messages that contradict each other, the newest first, for you to resolve

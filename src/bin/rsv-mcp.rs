@@ -7,11 +7,10 @@ use rsv::mcp;
 
 /// Serve the memory to a client of the Model Context Protocol
 ///
-/// A client, such as Claude Code, Codex, Zed or Visual Studio Code, starts rsv-mcp, and talks to it on standard input and
-/// output. The client gets tools to remember, recall and learn, documents as resources, and two prompts.
-/// Without -p and
-/// '--scope default', the partition is that of the project to which the client's first root belongs, else the working
-/// directory.
+/// A client, such as Claude Code, Codex, Zed or Visual Studio Code, starts rsv-mcp, and talks to it on
+/// standard input and output. The client gets tools to remember, recall and learn, documents as resources,
+/// and two prompts. Without -p and '--scope default', the partition is that of the project to which the
+/// client's first root belongs, else the working directory.
 #[derive(clap::Args)]
 struct Args {
     /// Return at most this many tokens of stored text in an answer

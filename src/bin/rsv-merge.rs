@@ -13,10 +13,10 @@ use std::time::Instant;
 
 /// Merge each cluster of similar memories into one, for rsv-ingest to store
 ///
-/// Reads the clusters that 'rsv-link --clusters' prints, and prints for each a memory with the sentences of all
-/// members. With --model, a model writes it. rsv-ingest stores it, and archives the members in the same transaction.
-/// For a commit of a session, as 'rsv-link --near' prints it, it decides the fate of each memory.
-/// Other lines are passed on. No store is opened.
+/// Reads the clusters that 'rsv-link --clusters' prints, and prints for each a memory with the sentences of
+/// all members. With --model, a model writes it. rsv-ingest stores it, and archives the members in the same
+/// transaction. For a commit of a session, as 'rsv-link --near' prints it, it decides the fate of each
+/// memory. Other lines are passed on. No store is opened.
 #[derive(clap::Args)]
 struct Args {
     /// The files to read; without any, or for '-', read standard input

@@ -11,12 +11,13 @@ use std::path::PathBuf;
 
 /// Turn files into a tree of documents, for rsv-ingest to store
 ///
-/// Prints a document for each directory, file and section, a directory after its children, and a line that ends the
-/// tree of each operand. Files that cannot be read are named, and the others are read; in a directory, those of kinds
-/// without text, such as pictures, are only counted. No store is opened.
+/// Prints a document for each directory, file and section, a directory after its children, and a line that
+/// ends the tree of each operand. Files that cannot be read are named, and the others are read; in a
+/// directory, those of kinds without text, such as pictures, are only counted. No store is opened.
 #[derive(clap::Args)]
 struct Args {
-    /// The files, directories and addresses (http, https) to read; without any, or for '-', read standard input
+    /// The files, directories and addresses (http, https) to read; without any, or for '-', read standard
+    /// input
     #[arg(value_name = "PATH|URL")]
     operands: Vec<PathBuf>,
     /// Put the tree at this address, such as viking://resources/notes, and several operands below it

@@ -13,13 +13,13 @@ use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-/// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth over
-/// 100 000 requests (`scripts/bench memory`); with this it does not.
+/// With glibc's, whose heaps and caches are each thread's own, the memory of the proxy grew by a twentieth
+/// over 100 000 requests (`scripts/bench memory`); with this it does not.
 #[cfg(target_os = "linux")]
 use tikv_jemallocator as _;
 
-/// The options of jemalloc, which looks up this symbol: no more arenas than event loops, small thread caches, and pages
-/// that were unused for half a second are returned to the system.
+/// The options of jemalloc, which looks up this symbol: no more arenas than event loops, small thread caches,
+/// and pages that were unused for half a second are returned to the system.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)] // Nobody else has this name.
 #[unsafe(export_name = "malloc_conf")]
@@ -27,15 +27,15 @@ static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:500,muzzy_de
 
 /// Serve models with memory to clients of OpenAI, Anthropic and Ollama
 ///
-/// POST /v1/chat/completions does what 'rsv-enrich | rsv-forward | rsv-ingest' does: it adds related and recent
-/// messages, asks the provider of the model, returns the answer, and stores the turn. POST /api/chat and
-/// /api/generate do the same in Ollama's format, POST /v1/messages in Anthropic's, and POST /v1/responses in
-/// OpenAI's newer one. POST /v1/embeddings makes vectors, and GET /v1/models lists the
-/// models. Any other request under /v1 or /api goes to its provider unchanged. GET
-/// /command/search/COUNT?term=WORDS and /command/view/COUNT return the results of rsv-search and rsv-view. GET
-/// /health reports the state of the proxy, and GET /metrics the same and its times for Prometheus. For a
-/// browser, GET / is a page that shows the memory. Every path also works under /partition/NAME and
-/// /partition/NAME/instance/NAME. SIGTERM stops the proxy once every request is answered and stored.
+/// POST /v1/chat/completions does what 'rsv-enrich | rsv-forward | rsv-ingest' does: it adds related and
+/// recent messages, asks the provider of the model, returns the answer, and stores the turn. POST /api/chat
+/// and /api/generate do the same in Ollama's format, POST /v1/messages in Anthropic's, and POST /v1/responses
+/// in OpenAI's newer one. POST /v1/embeddings makes vectors, and GET /v1/models lists the models. Any other
+/// request under /v1 or /api goes to its provider unchanged. GET /command/search/COUNT?term=WORDS and
+/// /command/view/COUNT return the results of rsv-search and rsv-view. GET /health reports the state of the
+/// proxy, and GET /metrics the same and its times for Prometheus. For a browser, GET / is a page that shows
+/// the memory. Every path also works under /partition/NAME and /partition/NAME/instance/NAME. SIGTERM stops
+/// the proxy once every request is answered and stored.
 ///
 /// With a command, rsv-proxy runs it with the address of the proxy in the variables that clients of OpenAI,
 /// Anthropic and Ollama read; for claude, codex, aider and opencode, with everything that they need, and with
@@ -118,10 +118,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     }))
 }
 
-/// Runs the command as a client of the proxy at the address of the settings; if none runs there, or if a flag changes
-/// settings of the proxy, of its own proxy.
+/// Runs the command as a client of the proxy at the address of the settings; if none runs there, or if a flag
+/// changes settings of the proxy, of its own proxy.
 ///
-/// Where there are tokens, its own proxy has one more for the command, of whoever may read the store and the settings.
+/// Where there are tokens, its own proxy has one more for the command, of whoever may read the store and the
+/// settings.
 fn serve_command(args: Args, address: SocketAddr, mut settings: Settings, io: &Io) -> Result<Outcome> {
     let tokens = tokens(io);
     let has_tokens = match &tokens {
@@ -154,7 +155,8 @@ fn tokens(io: &Io) -> Option<PathBuf> {
     config::path(&io.common).ok().map(|path| TokenFile::beside(&path))
 }
 
-/// The command that parses uploaded files: rsv-parse, of the same installation if it is there, with the same settings.
+/// The command that parses uploaded files: rsv-parse, of the same installation if it is there, with the same
+/// settings.
 fn parser(io: &Io) -> Vec<OsString> {
     let name = "rsv-parse";
     let beside = EnvironmentPaths::find().program.map(|directory| directory.join(name));

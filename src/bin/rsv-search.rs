@@ -107,8 +107,8 @@ fn everywhere(args: &Args, mode: &Mode, io: &Io) -> String {
     }
 }
 
-/// The scopes to search: on a terminal, where none is named, the partition of the project, else all. The tree of
-/// contexts is that of a partition.
+/// The scopes to search: on a terminal, where none is named, the partition of the project, else all. The tree
+/// of contexts is that of a partition.
 fn scopes(args: &Args, settings: &Settings, store: &mut dyn Store, io: &mut Io) -> Result<Scopes> {
     let is_for_person = !args.all && (args.here || io.stdout_is_tty());
     let names_none = is_for_person

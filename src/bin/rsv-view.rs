@@ -14,14 +14,14 @@ const DEFAULT_COUNT: usize = 10;
 
 /// Print the last messages of a scope, oldest first
 ///
-/// With a partition alone, all of its instances are shown; with neither, default/default is shown. The messages
-/// are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead. On a
-/// terminal, a memory has three lines: its title; its confidence, its uses, its signals (for and against) and its
-/// outcome; and a line of its text.
+/// With a partition alone, all of its instances are shown; with neither, default/default is shown. The
+/// messages are text on a terminal, and JSON lines in a pipe or a file. An address lists documents instead.
+/// On a terminal, a memory has three lines: its title; its confidence, its uses, its signals (for and
+/// against) and its outcome; and a line of its text.
 #[derive(clap::Args)]
 struct Args {
-    /// The number of messages to print, or the address (viking://...) of a directory, whose children are listed, or of
-    /// another document, which is printed [default: 10]
+    /// The number of messages to print, or the address (viking://...) of a directory, whose children are
+    /// listed, or of another document, which is printed [default: 10]
     #[arg(value_name = "COUNT|URI", value_parser = operand)]
     count: Option<Operand>,
     /// Print this many messages: the same as COUNT
@@ -47,7 +47,8 @@ struct Args {
     /// Leave out this many of the last records
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
-    /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i names one
+    /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i
+    /// names one
     #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts"])]
     id: Option<String>,
     /// With --id: print this many messages before and after it as well
@@ -78,14 +79,15 @@ struct Args {
     /// Print the sessions of the store, or of -p, instead of messages, by the time of their last messages
     #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "scopes"])]
     sessions: bool,
-    /// Print the messages of the session -p and -i that no archive covers, after its last archive, for rsv-distill --commit;
-    /// exit with 1 if there are none
+    /// Print the messages of the session -p and -i that no archive covers, after its last archive, for
+    /// rsv-distill --commit; exit with 1 if there are none
     #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all", "scopes", "sessions"])]
     uncommitted: bool,
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
     all: bool,
-    /// Read as rsv-search does on a terminal: the partition of the project, if it has records, else all scopes
+    /// Read as rsv-search does on a terminal: the partition of the project, if it has records, else all
+    /// scopes
     #[arg(long, conflicts_with_all = ["partition", "instance", "scope", "all", "id", "of", "scopes", "sessions", "uncommitted"])]
     here: bool,
     #[command(flatten)]
@@ -102,11 +104,12 @@ struct Tree {
     /// With an address: descend this many levels
     #[arg(long, value_name = "LEVELS", requires = "count", conflicts_with = "stale", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
-    /// With an address: print the texts up to this level of detail: 0 the abstract, 1 the overview, 2 the content
+    /// With an address: print the texts up to this level of detail: 0 the abstract, 1 the overview, 2 the
+    /// content
     #[arg(long, value_name = "LEVEL", requires = "count", value_parser = clap::value_parser!(u8).range(0..=2))]
     level: Option<u8>,
-    /// With an address: print the documents that a model should describe, each after those below it. With --kind memory:
-    /// print the memories made from superseded messages
+    /// With an address: print the documents that a model should describe, each after those below it. With
+    /// --kind memory: print the memories made from superseded messages
     #[arg(long, conflicts_with = "tree")]
     stale: bool,
 }

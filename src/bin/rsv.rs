@@ -1,4 +1,5 @@
-//! rsv: lists the tools, and becomes the one that is named. It does without the library, so that it starts at once.
+//! rsv: lists the tools, and becomes the one that is named. It does without the library, so that it starts at
+//! once.
 
 #[path = "../cli/hidden.rs"]
 mod hidden;
@@ -184,7 +185,8 @@ fn cause(why: impl Display) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
-/// Answers a shell: prints its script, or completes the first word; the tool that it names completes the others.
+/// Answers a shell: prints its script, or completes the first word; the tool that it names completes the
+/// others.
 fn complete(shell: &str, mut words: Vec<OsString>) -> Result<(), Failure> {
     let script = match shell {
         "bash" => include_str!("../cli/completion/script.bash"),

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The tokens by which chat templates delimit turns, calls of tools and their results, beside those with bars. Servers
-/// that apply a template parse them within a text too: llama.cpp makes control tokens of them.
+/// The tokens by which chat templates delimit turns, calls of tools and their results, beside those with
+/// bars. Servers that apply a template parse them within a text too: llama.cpp makes control tokens of them.
 const CONTROL_TOKENS: [&str; 56] = [
     // Llama 2 and Mistral.
     "<s>",
@@ -69,8 +69,8 @@ const CONTROL_TOKENS: [&str; 56] = [
     "[e~[",
 ];
 
-/// The names of the tags between which models and the programs of agents put calls of tools, their results, thoughts,
-/// and what a program says itself. A tag may have a namespace, such as `antml:`, and attributes.
+/// The names of the tags between which models and the programs of agents put calls of tools, their results,
+/// thoughts, and what a program says itself. A tag may have a namespace, such as `antml:`, and attributes.
 const CONTROL_TAGS: [&str; 40] = [
     "AVAILABLE_TOOLS",
     "TOOLCALL",

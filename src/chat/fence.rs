@@ -70,7 +70,8 @@ pub fn enclose_text(note: &str, scope: &Scope, until: i64, text: &str) -> String
     format!("{FENCE_BEGIN}\n{note}\n{entry}{FENCE_END}\n\n")
 }
 
-/// The lines of one recalled record: date (UTC), its kind's heading (a message's role) and scope, then its text.
+/// The lines of one recalled record: date (UTC), its kind's heading (a message's role) and scope, then its
+/// text.
 pub fn entry(record: &StoredRecord) -> String {
     // An address is of use only as a whole.
     let heading = one_line(&(record.kind.heading)(record), MAX_ADDRESS_BYTES);
@@ -100,7 +101,8 @@ fn quote_into(text: &str, entry: &mut String) {
     }
 }
 
-/// Whether the JSON of messages has a record in a block, as programs write it that escape no more than they must.
+/// Whether the JSON of messages has a record in a block, as programs write it that escape no more than they
+/// must.
 pub fn is_quoted_in(json: &str, record: &StoredRecord) -> bool {
     let mut lines = String::new();
     if record.kind == &ACTION {

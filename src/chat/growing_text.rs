@@ -6,8 +6,8 @@ use serde_json::from_str;
 const HIGH_SURROGATES: std::ops::Range<u16> = 0xd800..0xdc00;
 const LOW_SURROGATES: std::ops::Range<u16> = 0xdc00..0xe000;
 
-/// A text that grows by JSON strings. A provider may cut it between the two halves of a character: the first waits for
-/// the second, and one without the other becomes U+FFFD.
+/// A text that grows by JSON strings. A provider may cut it between the two halves of a character: the first
+/// waits for the second, and one without the other becomes U+FFFD.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct GrowingText {
     text: String,

@@ -18,7 +18,8 @@ pub(super) fn set_tool(tool: &str) {
     let _ = TOOL.set(tool.to_owned());
 }
 
-// SAFETY: every call is passed to the system's allocator as it is, and its result is returned unless it is null.
+// SAFETY: every call is passed to the system's allocator as it is, and its result is returned unless it is
+// null.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

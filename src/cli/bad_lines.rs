@@ -26,8 +26,9 @@ pub struct BadLines {
 }
 
 impl BadLines {
-    /// Passes the objects of inputs, of at most `limit` bytes each, to `take`, in their order. The error in what `take`
-    /// returns is that of the line, which is bad like one that is no object; the caller calls `end`. Errors if `take` does.
+    /// Passes the objects of inputs, of at most `limit` bytes each, to `take`, in their order. The error in
+    /// what `take` returns is that of the line, which is bad like one that is no object; the caller calls
+    /// `end`. Errors if `take` does.
     pub fn of_each(
         sources: Vec<Source>,
         limit: usize,

@@ -1,9 +1,9 @@
 //! Completions: the script for each shell, and the answers to the requests of that script.
 //!
-//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which runs `RSV_COMPLETIONS=SHELL rsv-search -- WORDS` to
-//! complete the last word. The answer has a line for each candidate; with exit status 1 the shell completes
-//! file names itself. bash passes, instead of the words, the part that it will replace and the line so far,
-//! since it splits words at `=` and `:`.
+//! `RSV_COMPLETIONS=SHELL rsv-search` prints the script, which runs `RSV_COMPLETIONS=SHELL rsv-search --
+//! WORDS` to complete the last word. The answer has a line for each candidate; with exit status 1 the shell
+//! completes file names itself. bash passes, instead of the words, the part that it will replace and the line
+//! so far, since it splits words at `=` and `:`.
 
 use super::flags::Common;
 use super::hidden::is_hidden;

@@ -19,7 +19,8 @@ pub struct Common {
     /// Use this instance of the partition, such as a conversation or a task
     #[arg(short, long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// Use the partition of the project that the working directory belongs to (auto), or default without -p (default)
+    /// Use the partition of the project that the working directory belongs to (auto), or default without -p
+    /// (default)
     #[arg(long, value_name = "HOW", value_parser = ["auto", "default"], hide_possible_values = true, conflicts_with = "partition")]
     pub scope: Option<String>,
     /// The partition of the project, if the settings say that it is used where none is given.
@@ -110,7 +111,8 @@ pub struct Filter {
     /// Select messages of this role: user, assistant, system or tool; may be repeated
     #[arg(long, value_name = "ROLE", value_parser = role)]
     pub role: Vec<Role>,
-    /// Select messages from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
+    /// Select messages from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds
+    /// since 1970
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub since: Option<i64>,
     /// Select messages up to this time
@@ -121,7 +123,8 @@ pub struct Filter {
 /// The flags of the tools that print messages for people too.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Printing {
-    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model) [default: text on a terminal, else jsonl]
+    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model)
+    /// [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block"], hide_possible_values = true)]
     pub format: Option<String>,
     /// Print to a terminal without a pager

@@ -34,8 +34,8 @@ impl Invocation {
         }
     }
 
-    /// The same command for all scopes, quoted for a shell. `question`, which came by standard input, follows as a word;
-    /// if it is long, there is only the flag to add.
+    /// The same command for all scopes, quoted for a shell. `question`, which came by standard input, follows
+    /// as a word; if it is long, there is only the flag to add.
     pub(super) fn for_all_scopes(&self, question: Option<&str>) -> String {
         let question = question.map(|question| question.trim_end_matches('\n'));
         if question.is_some_and(|question| question.contains('\n') || question.len() > LONGEST_TO_PASTE) {

@@ -123,8 +123,8 @@ impl Io {
         if is_terminal(Stream::Stderr) { self.note(text) } else { self.detail(text) }
     }
 
-    /// Prints a line for a person who reads standard error, dim and without the name of the tool; to anything else, only
-    /// if it is asked for.
+    /// Prints a line for a person who reads standard error, dim and without the name of the tool; to anything
+    /// else, only if it is asked for.
     pub fn aside(&self, text: impl Display, is_asked_for: bool) {
         let is_read = is_terminal(Stream::Stderr);
         if !is_asked_for && (self.diagnostics.is_quiet() || !is_read) {
@@ -139,7 +139,8 @@ impl Io {
         !self.diagnostics.is_quiet() && (self.diagnostics.is_verbose() || is_terminal(Stream::Stderr))
     }
 
-    /// The command line of the tool, for all scopes, as a command to paste. `question` is what the words lack.
+    /// The command line of the tool, for all scopes, as a command to paste. `question` is what the words
+    /// lack.
     pub fn command_for_all_scopes(&self, question: Option<&str>) -> String {
         self.invocation.for_all_scopes(question)
     }
@@ -154,8 +155,8 @@ impl Io {
         self.diagnostics.notes_are_details = true;
     }
 
-    /// Has the lines on standard error wait in a queue from now on, so that no request of a server waits for whoever
-    /// reads them.
+    /// Has the lines on standard error wait in a queue from now on, so that no request of a server waits for
+    /// whoever reads them.
     pub fn queue_diagnostics(&self) {
         stderr::queue_lines(&self.diagnostics.tool);
     }
@@ -198,7 +199,8 @@ impl Io {
         Layout { width: self.width(), colour: self.colour(), scopes: false, zone: zone() }
     }
 
-    /// Prints in the wanted format from now on, in a pager if it goes to a terminal; the layout if it is text.
+    /// Prints in the wanted format from now on, in a pager if it goes to a terminal; the layout if it is
+    /// text.
     pub fn print_as(&mut self, printing: &Printing) -> Option<Layout> {
         if self.stdout_is_tty() && !printing.no_pager {
             self.out.page();
@@ -228,8 +230,8 @@ impl Io {
         self.stdin_is_tty() && self.stdout_is_tty()
     }
 
-    /// Asks on standard error, and waits for a line. An empty answer is `default`. Errors if there is none: at the
-    /// end of the input.
+    /// Asks on standard error, and waits for a line. An empty answer is `default`. Errors if there is none:
+    /// at the end of the input.
     pub fn ask(&self, question: &str, default: &str) -> Result<String> {
         prompt(&on_one_line(&match default {
             "" => format!("{question} "),
@@ -292,8 +294,8 @@ impl Io {
         Ok(Box::new(io::stdin()))
     }
 
-    /// Standard input and its first byte that is not white space, which distinguishes JSON lines from text. After a
-    /// `[`, the next such byte follows.
+    /// Standard input and its first byte that is not white space, which distinguishes JSON lines from text.
+    /// After a `[`, the next such byte follows.
     pub fn peek(&self) -> Result<(Vec<u8>, Box<dyn Read + Send>)> {
         let mut input = self.stdin()?;
         let (mut seen, mut first) = (Vec::new(), Vec::new());

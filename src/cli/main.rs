@@ -35,8 +35,8 @@ impl Outcome {
     }
 }
 
-/// Parses the command line, runs the tool and returns its exit status: 0 done or yes, 1 the answer is no, 2 trouble. A
-/// closed standard output is no trouble. `values` are the completers for a shell.
+/// Parses the command line, runs the tool and returns its exit status: 0 done or yes, 1 the answer is no, 2
+/// trouble. A closed standard output is no trouble. `values` are the completers for a shell.
 pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueCompleters) -> ExitCode {
     disable_telemetry();
     let mut words: Vec<OsString> = std::env::args_os().collect();
@@ -62,8 +62,8 @@ pub fn main<A: Args>(run: fn(A, &mut Io) -> Result<Outcome>, values: ValueComple
     status
 }
 
-/// From version 1.29 on, ONNX Runtime keeps an id of the machine and sends telemetry to its maker as soon as it is
-/// loaded, unless this variable disables it.
+/// From version 1.29 on, ONNX Runtime keeps an id of the machine and sends telemetry to its maker as soon as
+/// it is loaded, unless this variable disables it.
 #[allow(unsafe_code)]
 fn disable_telemetry() {
     // SAFETY: no other thread exists yet that could read the environment.

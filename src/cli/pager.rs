@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The options of less if `LESS` is not set: end if all fits on the screen, keep colours, leave the screen as it is.
+/// The options of less if `LESS` is not set: end if all fits on the screen, keep colours, leave the screen as
+/// it is.
 const LESS_OPTIONS: &str = "FRX";
 
 /// The exit statuses of a shell that cannot run a command.
@@ -45,7 +46,8 @@ impl Pager {
         if std::env::var_os("LESS").is_none() {
             program.env("LESS", LESS_OPTIONS);
         }
-        // Ctrl-C is for the pager, which must not lose its terminal to the shell. If it cannot be caught, it ends both.
+        // Ctrl-C is for the pager, which must not lose its terminal to the shell. If it cannot be caught, it
+        // ends both.
         let is_for_tool = Arc::new(AtomicBool::new(false));
         let _ = flag::register_conditional_default(SIGINT, Arc::clone(&is_for_tool));
         let mut child = match program.stdin(Stdio::piped()).spawn() {

@@ -43,7 +43,8 @@ pub fn report_migration(text: impl Display) {
 pub struct SlowTask(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Diagnostics {
-    /// Begins a task: if it takes longer than a second, and a person reads standard error, a line says what is done.
+    /// Begins a task: if it takes longer than a second, and a person reads standard error, a line says what
+    /// is done.
     pub fn slow_task(&self, text: impl Display) -> SlowTask {
         if self.is_quiet() || !is_terminal(Stream::Stderr) {
             return SlowTask(None);

@@ -40,8 +40,8 @@ pub(super) fn write_line(line: &str) {
     }
 }
 
-/// Has the lines of a tool written by a thread from now on, so that nothing else waits for their reader. Without a
-/// thread they are written as before.
+/// Has the lines of a tool written by a thread from now on, so that nothing else waits for their reader.
+/// Without a thread they are written as before.
 pub(super) fn queue_lines(tool: &str) {
     // The lock of the standard library's handle would be held while a write waits.
     let Ok(stderr) = dup(io::stderr()) else { return };

@@ -54,8 +54,8 @@ pub(super) fn stop_signals() -> Vec<c_int> {
     [SIGTERM, SIGINT].into_iter().chain(hangup).collect()
 }
 
-/// Whether this process was started so that it outlives its terminal, as nohup does: it ignores SIGHUP. A handler would
-/// end that, so this must be asked before one is installed.
+/// Whether this process was started so that it outlives its terminal, as nohup does: it ignores SIGHUP. A
+/// handler would end that, so this must be asked before one is installed.
 #[cfg(target_os = "linux")]
 pub fn ignores_hangup() -> bool {
     let status = procfs::process::Process::myself().and_then(|process| process.status());

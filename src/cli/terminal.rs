@@ -11,8 +11,9 @@ pub(super) fn is_terminal(stream: Stream) -> bool {
     atty::is(stream)
 }
 
-/// Output as a terminal may get it: hidden characters are written as in JSON (`\u202e`), so that a line of JSON stays
-/// one. Line ends, tabs and the tools' own colours stay; of bytes that are no UTF-8, replacement characters are left.
+/// Output as a terminal may get it: hidden characters are written as in JSON (`\u202e`), so that a line of
+/// JSON stays one. Line ends, tabs and the tools' own colours stay; of bytes that are no UTF-8, replacement
+/// characters are left.
 pub(super) fn printable(output: &[u8]) -> Cow<'_, [u8]> {
     let text = String::from_utf8_lossy(output);
     let mut shown = String::new();

@@ -1,7 +1,7 @@
 //! Changes of the settings' file, which leave all else in it as it was.
 //!
-//! A change is made in the text, at the span that the parser reports; toml_edit's own tables are used only where a
-//! change of the text would not suffice. The result is parsed again before it is written.
+//! A change is made in the text, at the span that the parser reports; toml_edit's own tables are used only
+//! where a change of the text would not suffice. The result is parsed again before it is written.
 
 use super::error::ConfigError;
 use super::file::{ConfigFile, parse};
@@ -155,8 +155,8 @@ fn lookup<'a>(table: &'a dyn TableLike, path: &[String]) -> Option<(&'a toml_edi
     }
 }
 
-/// The position for a new key outside of sections: before the first `[section]`, the comment directly above it, and the
-/// empty lines above both.
+/// The position for a new key outside of sections: before the first `[section]`, the comment directly above
+/// it, and the empty lines above both.
 fn end_of_root(document: &Document<&str>) -> usize {
     let text = document.raw();
     let Some(header) = first_header(document.as_table()) else {

@@ -38,8 +38,8 @@ pub fn locale() -> Option<String> {
     ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| variable(name).ok().flatten())
 }
 
-/// The hosts that are reached without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, separated by commas.
-/// `*` means every host, and must be alone.
+/// The hosts that are reached without a proxy: those of `no_proxy`, else of `NO_PROXY`, and these, separated
+/// by commas. `*` means every host, and must be alone.
 pub fn no_proxy(hosts: [&str; 2]) -> String {
     let set = ["no_proxy", "NO_PROXY"].map(|name| variable(name).ok().flatten());
     let set = set.into_iter().flatten().next().unwrap_or_default();
@@ -101,7 +101,8 @@ pub struct EnvironmentPaths {
     pub manuals: Vec<PathBuf>,
     /// The name of the user's shell: `bash`.
     pub shell: Option<String>,
-    /// The directories of other programs that variables name, each with its usual place in the home directory.
+    /// The directories of other programs that variables name, each with its usual place in the home
+    /// directory.
     pub moved: Vec<(&'static str, PathBuf)>,
     /// The directories of downloads.
     pub downloads: Vec<PathBuf>,
@@ -132,7 +133,8 @@ impl EnvironmentPaths {
     }
 }
 
-/// The variables by which people move the directories of programs, and their usual places in the home directory.
+/// The variables by which people move the directories of programs, and their usual places in the home
+/// directory.
 const MOVED: [(&str, &str); 6] = [
     ("CLAUDE_CONFIG_DIR", ".claude"),
     ("CODEX_HOME", ".codex"),

@@ -121,7 +121,8 @@ impl Settings {
         &self.unknown
     }
 
-    /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key calls this.
+    /// Errors if a variable of another program gives a key an invalid value; a tool that needs the key calls
+    /// this.
     pub fn check(&self, key: &str) -> Result<()> {
         match self.foreign.iter().find(|(name, _)| *name == key) {
             Some((_, error)) => Err(error.clone()),

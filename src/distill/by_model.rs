@@ -75,8 +75,8 @@ fn schema() -> Schema {
     Schema::Object(vec![("memories", Schema::list(memory, MAX_MEMORIES))])
 }
 
-/// Asks a model for the memories of a session, of which there may be none. `now` is the time of those whose session has
-/// none, in milliseconds since 1970, UTC. Errors if the answer is of no use, with the reason.
+/// Asks a model for the memories of a session, of which there may be none. `now` is the time of those whose
+/// session has none, in milliseconds since 1970, UTC. Errors if the answer is of no use, with the reason.
 pub fn by_model(session: &Session, model: &Model, now: i64) -> Result<Vec<Object>> {
     memories(session, &model.ask(&request(session))?, now)
 }
@@ -114,7 +114,8 @@ fn memories(session: &Session, answer: &str, now: i64) -> Result<Vec<Object>> {
     answer.memories.into_iter().map(|memory| checked(session, memory, now).map_err(invalid)).collect()
 }
 
-/// A memory of an answer as a line, with the tags of its session and its own. Errors begin with the member at fault.
+/// A memory of an answer as a line, with the tags of its session and its own. Errors begin with the member at
+/// fault.
 fn checked(session: &Session, memory: AnsweredMemory, now: i64) -> Result<Object> {
     let AnsweredMemory { title, content, outcome, tags } = memory;
     let (title, content) = (title.trim(), content.trim());

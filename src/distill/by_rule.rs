@@ -8,8 +8,8 @@ use crate::record::{FAILURE, Object, SUCCESS};
 /// The greatest length of a task in a title, in characters.
 const MAX_TASK_CHARS: usize = 50;
 
-/// The memories of a session as lines: of success a strategy, of failure a warning, of a partial success both. `now` is
-/// the time of those whose session has none, in milliseconds since 1970, UTC.
+/// The memories of a session as lines: of success a strategy, of failure a warning, of a partial success
+/// both. `now` is the time of those whose session has none, in milliseconds since 1970, UTC.
 pub fn by_rule(session: &Session, now: i64) -> Vec<Object> {
     let outcomes: &[&str] = match session.outcome {
         SessionOutcome::Success => &[SUCCESS],

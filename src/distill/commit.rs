@@ -11,7 +11,8 @@ pub(super) const MAX_ABSTRACT_CHARS: usize = 256;
 pub(super) const MAX_OVERVIEW_CHARS: usize = 4000;
 /// The greatest length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 50;
-/// The greatest length of the last segment of a memory's address, in bytes, without the digits that make it unique.
+/// The greatest length of the last segment of a memory's address, in bytes, without the digits that make it
+/// unique.
 const MAX_SLUG_BYTES: usize = 50;
 
 /// The content of a commit, made by rule or by a model.
@@ -64,7 +65,8 @@ pub(super) fn line(session: &UncommittedSession, words: CommitWords) -> Result<O
     Ok(Commit::new(session.scope.clone(), archive, memories?).into_line())
 }
 
-/// A memory as a line. Its id follows from its words and the archive, so that a commit that is made again has the same.
+/// A memory as a line. Its id follows from its words and the archive, so that a commit that is made again has
+/// the same.
 fn memory(session: &UncommittedSession, candidate: &Candidate, archive_id: &str) -> Result<Object> {
     let Candidate { category, content, found_in, timestamp, .. } = candidate;
     let title =

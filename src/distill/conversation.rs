@@ -91,8 +91,8 @@ impl Conversation {
         }
     }
 
-    /// The summary: the last answer is the result, the turns before it are the approach. `session_id` is by default the
-    /// trace that all messages have in common, else their instance.
+    /// The summary: the last answer is the result, the turns before it are the approach. `session_id` is by
+    /// default the trace that all messages have in common, else their instance.
     pub fn into_session(
         mut self,
         outcome: SessionOutcome,

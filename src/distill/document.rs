@@ -66,8 +66,8 @@ struct Child {
 }
 
 impl StaleDocument {
-    /// Reads a line; `None` if it is no document, or one that a model described already and that is no directory of
-    /// `rsv-view --stale`. Errors begin with the member at fault.
+    /// Reads a line; `None` if it is no document, or one that a model described already and that is no
+    /// directory of `rsv-view --stale`. Errors begin with the member at fault.
     pub fn parse(line: &Object) -> Result<Option<StaleDocument>> {
         let Line::Record(draft) = Line::parse(line.clone())? else { return Ok(None) };
         let text = |member: &str| draft.members.text(member).ok().flatten().unwrap_or_default();
@@ -184,7 +184,8 @@ fn beginning(text: &str, chars: usize) -> String {
     text.chars().take(chars).collect()
 }
 
-/// Errors if a text is surely in another language than its source. Short texts, code and lists of names are in none.
+/// Errors if a text is surely in another language than its source. Short texts, code and lists of names are
+/// in none.
 fn same_language(source: &str, text: &str) -> Result<()> {
     let language = |text: &str| whatlang::detect(text).filter(Info::is_reliable);
     match (language(source), language(text)) {

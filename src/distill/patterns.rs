@@ -30,7 +30,8 @@ struct Pattern {
 }
 
 impl Patterns {
-    /// Reads the patterns of a file, if one is given, which go before those that come with rsv. Errors name the file.
+    /// Reads the patterns of a file, if one is given, which go before those that come with rsv. Errors name
+    /// the file.
     pub fn load(file: Option<&Path>) -> Result<Patterns> {
         let Some(file) = file else { return Patterns::parse("") };
         let read = std::fs::read_to_string(file).context("cannot be read");

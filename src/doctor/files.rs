@@ -281,8 +281,8 @@ fn file_bytes(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len()) + log_bytes(path)
 }
 
-/// The length of the write-ahead log beside the file of a store, or beside the file that a link names; 0 if there is
-/// none.
+/// The length of the write-ahead log beside the file of a store, or beside the file that a link names; 0 if
+/// there is none.
 fn log_bytes(path: &Path) -> u64 {
     let mut log = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).into_os_string();
     log.push("-wal");

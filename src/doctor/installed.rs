@@ -97,7 +97,8 @@ fn manuals(places: &EnvironmentPaths) -> Vec<PathBuf> {
     pages.flat_map(|man| ["", ".gz"].map(|end| man.join(format!("man1/rsv-config.1{end}")))).collect()
 }
 
-/// The paths where the completions for the user's shell may be; `None` for a shell without completions of rsv.
+/// The paths where the completions for the user's shell may be; `None` for a shell without completions of
+/// rsv.
 fn completions(places: &EnvironmentPaths) -> Option<Vec<PathBuf>> {
     let names: &[&str] = match places.shell.as_deref()? {
         "bash" => &["bash-completion/completions/rsv-config", "bash-completion/completions/rsv-config.bash"],

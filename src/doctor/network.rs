@@ -122,7 +122,8 @@ fn listening_process(port: u16) -> Option<String> {
     Some(format!("{} (process {})", process.stat().ok()?.comm, process.pid))
 }
 
-/// Whether each provider answers, and takes its key. One that is not configured need not, and is not mentioned then.
+/// Whether each provider answers, and takes its key. One that is not configured need not, and is not
+/// mentioned then.
 pub(super) async fn providers(settings: &Settings) -> Vec<Finding> {
     let (all, wanted) = match Providers::new(settings) {
         Ok(providers) => (providers.all(), settings.text("model").map(|model| providers.target(&model))),

@@ -4,7 +4,8 @@ use super::files::reservoir_text;
 use super::store_summary::embedding;
 use crate::config::{Layer, Settings};
 
-/// Lines for people: the store and the models; a graph that is configured but not used; Reservoir's settings file.
+/// Lines for people: the store and the models; a graph that is configured but not used; Reservoir's settings
+/// file.
 pub fn start_notes(settings: &Settings) -> Vec<String> {
     let store = settings.store().map_or_else(|error| error.to_string(), |place| place.address);
     let model = settings.text("model").unwrap_or_else(|| "that of each request".to_owned());

@@ -1,4 +1,5 @@
-//! The worth of recall, measured on the user's own data: turns with and without it, and the store's own questions.
+//! The worth of recall, measured on the user's own data: turns with and without it, and the store's own
+//! questions.
 
 mod arms;
 mod interval;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-/// Sizes batches of texts. Larger batches are faster, but each should be stored within about a second: the size
-/// follows the time that the last batch took.
+/// Sizes batches of texts. Larger batches are faster, but each should be stored within about a second: the
+/// size follows the time that the last batch took.
 pub struct BatchSizer(usize);
 
-/// The smallest and the largest batch. The smallest has enough texts of similar length to fill the model's batches.
+/// The smallest and the largest batch. The smallest has enough texts of similar length to fill the model's
+/// batches.
 const BATCH_SIZE_RANGE: (usize, usize) = (16, 256);
 
 impl Default for BatchSizer {

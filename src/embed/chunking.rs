@@ -1,9 +1,9 @@
 //! Texts that are longer than a model reads at once.
 //!
 //! Such a text is split into chunks of half the model's window, at the end of a word where there is one; its
-//! vector is the mean of the chunks' vectors, each weighted by its tokens, brought to length 1. Nothing is left
-//! out. Measured on long turns of real conversations: cutting at the window finds least, whole windows less
-//! than halves, and overlaps or more weight for the beginning gain nothing.
+//! vector is the mean of the chunks' vectors, each weighted by its tokens, brought to length 1. Nothing is
+//! left out. Measured on long turns of real conversations: cutting at the window finds least, whole windows
+//! less than halves, and overlaps or more weight for the beginning gain nothing.
 
 use crate::error::{Context, Result};
 use crate::vector::normalized;

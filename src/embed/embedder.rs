@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Makes vectors by one model. Clones share the loaded model, and take turns with it, a few texts at a time; a server
-/// they ask at the same time.
+/// Makes vectors by one model. Clones share the loaded model, and take turns with it, a few texts at a time;
+/// a server they ask at the same time.
 #[derive(Clone)]
 pub struct Embedder {
     model: Arc<Model>,
@@ -94,7 +94,8 @@ impl Embedder {
         self.model.recall
     }
 
-    /// Whether the model is loaded, or its server has answered, so that a further failure is caused by the text.
+    /// Whether the model is loaded, or its server has answered, so that a further failure is caused by the
+    /// text.
     pub fn is_ready(&self) -> bool {
         let source = self.source();
         source.encoder.is_some() || source.remote.as_ref().is_some_and(RemoteEmbedder::has_answered)
@@ -105,8 +106,8 @@ impl Embedder {
         self.source().remote.is_some()
     }
 
-    /// The error of the last question, if its server did not answer it in time, and the time until it may be asked
-    /// again.
+    /// The error of the last question, if its server did not answer it in time, and the time until it may be
+    /// asked again.
     pub fn outage(&self) -> Option<(Error, Duration)> {
         let mut source = self.source();
         let outage = source.outage()?;

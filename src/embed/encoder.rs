@@ -34,8 +34,8 @@ pub(super) struct Encoder {
     slack: f64,
 }
 
-/// The most texts, and the most tokens, that are embedded at once: more is not faster, needs memory, and lets a
-/// question that comes between wait.
+/// The most texts, and the most tokens, that are embedded at once: more is not faster, needs memory, and lets
+/// a question that comes between wait.
 const MAX_BATCH_TEXTS: usize = 32;
 const MAX_BATCH_TOKENS: usize = 512;
 
@@ -49,8 +49,8 @@ const UNPADDED_SLACK: f64 = 1.0;
 /// Each thread may have its own copy of a model of at most this many bytes.
 const MAX_COPIED_WEIGHTS: u64 = 256 << 20;
 
-/// The operators of a graph that rounds by the range of the whole batch, so that a text's vector depends on its
-/// batch: such texts are embedded one by one.
+/// The operators of a graph that rounds by the range of the whole batch, so that a text's vector depends on
+/// its batch: such texts are embedded one by one.
 const DYNAMIC_QUANTIZATION_OPS: [&[u8]; 3] =
     [b"DynamicQuantizeLinear", b"DynamicQuantizeMatMul", b"MatMulInteger"];
 

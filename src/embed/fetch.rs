@@ -1,4 +1,5 @@
-//! Fetches a model from a hub, or a local directory or file, checks and prepares it, and installs it atomically.
+//! Fetches a model from a hub, or a local directory or file, checks and prepares it, and installs it
+//! atomically.
 
 use super::error::EmbedError;
 use super::model::{Engine, GRAPH_FILE, Model};
@@ -262,8 +263,8 @@ fn copy(from: &Path, model: &Model, stage: &Path, report: &mut dyn Report) -> Re
     Ok(())
 }
 
-/// Copies the files of a model that runs without ONNX Runtime out of a directory: that of an installation, or those
-/// that were downloaded.
+/// Copies the files of a model that runs without ONNX Runtime out of a directory: that of an installation, or
+/// those that were downloaded.
 fn copy_use_multilingual(from: &Path, stage: &Path, report: &mut dyn Report) -> Result<()> {
     let installed = [use_multilingual::MODEL_FILE];
     let is_installed = from.join(installed[0]).is_file();

@@ -91,7 +91,8 @@ impl ModelDir {
         Ok(ids)
     }
 
-    /// The directory of a model's fast form, which need not exist. It is for one build of ONNX Runtime and one graph.
+    /// The directory of a model's fast form, which need not exist. It is for one build of ONNX Runtime and
+    /// one graph.
     pub(super) fn prepared(&self, installed: &InstalledModel, build: &str) -> PathBuf {
         let graph = installed.files.get(GRAPH_FILE).map_or("", |entry| &entry.sha256);
         let key = hexadecimal(&Sha256::digest(format!("{build}\n{graph}")));

@@ -1,4 +1,5 @@
-//! The forms of an installed model from which it is loaded: its files as they were fetched, or those that start fast.
+//! The forms of an installed model from which it is loaded: its files as they were fetched, or those that
+//! start fast.
 
 use super::model::{self, GRAPH_FILE};
 use super::model_dir::{self, FileChecksum, InstalledModel, ModelDir};

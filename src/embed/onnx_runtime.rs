@@ -51,8 +51,8 @@ fn builder(settings: &Settings) -> Result<ort::environment::EnvironmentBuilder> 
         }
         tried.push(path.display().to_string());
     }
-    // The crate looks in the directory of the program first, and panics if the path of the program is unknown, as
-    // without /proc.
+    // The crate looks in the directory of the program first, and panics if the path of the program is
+    // unknown, as without /proc.
     if settings.places().program.is_some()
         && let Ok(found) = ort::init_from(LIBRARY_FILE)
     {

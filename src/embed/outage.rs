@@ -1,5 +1,5 @@
-//! Remembers that a server failed, so that no later question waits for it: in this process, and for the next ones in
-//! the cache directory.
+//! Remembers that a server failed, so that no later question waits for it: in this process, and for the next
+//! ones in the cache directory.
 
 use super::error::EmbedError;
 use crate::config::EnvironmentPaths;

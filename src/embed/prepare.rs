@@ -22,8 +22,8 @@ const WEIGHTS_FILE: &str = "weights.bin";
 /// The text for which both forms must give the same vector.
 const PROBE_TEXT: &str = "Where do the tomatoes stand this year?";
 
-/// Makes the fast form, unless it exists or the engine needs none, tests it, and installs it atomically. Returns the
-/// model's dimension. Errors leave nothing behind.
+/// Makes the fast form, unless it exists or the engine needs none, tests it, and installs it atomically.
+/// Returns the model's dimension. Errors leave nothing behind.
 pub(super) fn prepare(
     settings: &Settings,
     model_dir: &ModelDir,
@@ -98,7 +98,8 @@ fn write(
     fs::write(directory.join(DESCRIPTION_FILE), format!("{json:#}\n")).context("cannot write the description")
 }
 
-/// Settings with which a session writes its optimised graph, and its weights in a separate file, aligned to be mapped.
+/// Settings with which a session writes its optimised graph, and its weights in a separate file, aligned to
+/// be mapped.
 fn optimiser(environment: &ort::environment::Environment, graph: &Path) -> ort::Result<SessionBuilder> {
     Ok(Session::builder(environment)?
         .with_optimization_level(GraphOptimizationLevel::Level3)?

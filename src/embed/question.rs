@@ -6,8 +6,8 @@ use crate::error::Result;
 use std::borrow::Cow;
 use std::time::Instant;
 
-/// The number of characters at each end of a long question that are embedded: people ask before or after the text that
-/// they paste, and embedding a hundred thousand characters takes half a minute.
+/// The number of characters at each end of a long question that are embedded: people ask before or after the
+/// text that they paste, and embedding a hundred thousand characters takes half a minute.
 const EMBEDDED_END_CHARS: usize = 2000;
 
 /// The text by which a server is tried.
@@ -19,8 +19,8 @@ impl Embedder {
         self.embed_one(&embedded_part(question), InputType::Query)
     }
 
-    /// As `embed_question`, but a server is asked once, until `deadline`, and not at all for a while after it failed:
-    /// then the error is that of the last attempt.
+    /// As `embed_question`, but a server is asked once, until `deadline`, and not at all for a while after it
+    /// failed: then the error is that of the last attempt.
     pub fn embed_question_until(&self, question: &str, deadline: Instant) -> Result<Vec<f32>> {
         match self.outage() {
             Some((error, pause)) if !pause.is_zero() => Err(error),
@@ -28,8 +28,8 @@ impl Embedder {
         }
     }
 
-    /// Asks the server for the vector of a word, as for a question, even if it failed before. Nothing is done if the
-    /// model is on this machine.
+    /// Asks the server for the vector of a word, as for a question, even if it failed before. Nothing is done
+    /// if the model is on this machine.
     pub fn probe(&self, deadline: Instant) -> Result<()> {
         if self.is_remote() {
             self.until(deadline).embed_question(PROBE)?;

@@ -109,8 +109,8 @@ fn listed_models() -> Vec<(String, Model)> {
     Vec::new()
 }
 
-/// The models of fastembed's list, with their names there. The values that the list lacks are those of most models: 512
-/// tokens, no prefixes.
+/// The models of fastembed's list, with their names there. The values that the list lacks are those of most
+/// models: 512 tokens, no prefixes.
 #[cfg(feature = "local-models")]
 fn listed_models() -> Vec<(String, Model)> {
     use fastembed::{Pooling as Listed, TextEmbedding};

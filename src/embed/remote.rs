@@ -52,8 +52,8 @@ impl From<RemoteError> for Error {
     }
 }
 
-/// How often a request to a busy or missing server is sent again. To a proxy it is sent once: a process with a model of
-/// its own need not wait for it.
+/// How often a request to a busy or missing server is sent again. To a proxy it is sent once: a process with
+/// a model of its own need not wait for it.
 const MAX_RETRIES: usize = 3;
 /// The pauses between two attempts: each is twice as long as the one before.
 const BACKOFF: ExponentialBuilder = ExponentialBuilder::new().with_min_delay(Duration::from_millis(250));
@@ -64,8 +64,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 impl RemoteEmbedder {
-    /// The server that `embed.via` names; `None` if that is this process itself. Nothing is opened yet. Errors
-    /// as the addresses and keys of the settings have them.
+    /// The server that `embed.via` names; `None` if that is this process itself. Nothing is opened yet.
+    /// Errors as the addresses and keys of the settings have them.
     pub(super) fn from_settings(
         settings: &Settings,
         model: &str,
@@ -159,8 +159,8 @@ impl RemoteEmbedder {
         self.read(&reply, texts.len())
     }
 
-    /// Posts until there is an answer that a retry would not change, or no attempt is left: there is only one if somebody
-    /// waits for it.
+    /// Posts until there is an answer that a retry would not change, or no attempt is left: there is only one
+    /// if somebody waits for it.
     fn post_with_retries(
         &mut self,
         texts: &[&str],

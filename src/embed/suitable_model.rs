@@ -21,7 +21,8 @@ const TEXT_CHARS: usize = 500;
 /// The share of samples in other languages than English from which on a model of English alone does not do.
 const MIN_FOREIGN_SHARE: f64 = 0.1;
 
-/// The model that suits some texts; the locale, such as `de_DE.UTF-8`, decides if the language of none is sure.
+/// The model that suits some texts; the locale, such as `de_DE.UTF-8`, decides if the language of none is
+/// sure.
 pub fn suitable_model<'a>(texts: impl IntoIterator<Item = &'a str>, locale: Option<&str>) -> SuitableModel {
     let mut languages: BTreeMap<&str, usize> = BTreeMap::new();
     for language in samples(texts).iter().filter_map(|sample| language(sample)) {

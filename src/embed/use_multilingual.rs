@@ -1,13 +1,13 @@
-//! The multilingual Universal Sentence Encoder, version 3 (Yang et al. 2019, arXiv:1907.04307), which knows 15
-//! languages and runs without ONNX Runtime.
+//! The multilingual Universal Sentence Encoder, version 3 (Yang et al. 2019, arXiv:1907.04307), which knows
+//! 15 languages and runs without ONNX Runtime.
 //!
-//! A token is a row of a table of 6-bit numbers. Convolutions over 2, 3 and 5 neighbouring tokens add what stands
-//! beside it; a small network makes one vector of the sum (`layers`). Of the table, only the rows of a text's tokens
-//! are read, so that a process starts fast and needs little memory. `convert` makes the one file of the model
-//! (`model_file`) of the files that are downloaded.
+//! A token is a row of a table of 6-bit numbers. Convolutions over 2, 3 and 5 neighbouring tokens add what
+//! stands beside it; a small network makes one vector of the sum (`layers`). Of the table, only the rows of a
+//! text's tokens are read, so that a process starts fast and needs little memory. `convert` makes the one
+//! file of the model (`model_file`) of the files that are downloaded.
 //!
-//! The downloaded package's own program brings the three convolutions to mean 0 and variance 1 together. Google's graph
-//! does so with each alone, and so does this module: its vectors are nearer to Google's.
+//! The downloaded package's own program brings the three convolutions to mean 0 and variance 1 together.
+//! Google's graph does so with each alone, and so does this module: its vectors are nearer to Google's.
 
 mod convert;
 mod layers;
@@ -56,7 +56,8 @@ impl UseMultilingual {
         })
     }
 
-    /// The vectors of texts, of 512 numbers and length 1 each, in their order. Errors if the table cannot be read.
+    /// The vectors of texts, of 512 numbers and length 1 each, in their order. Errors if the table cannot be
+    /// read.
     pub(super) fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = Vec::with_capacity(texts.len());
         let (mut batch, mut tokens) = (Vec::new(), 0);

@@ -79,7 +79,8 @@ struct AccountText<'a> {
 }
 
 impl AccountText<'_> {
-    /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000 tokens.`
+    /// `“Where are my tomatoes?” was sent with 2 related messages and 1 recent one: about 312 of 128000
+    /// tokens.`
     fn headline(&self, question: Option<&str>) -> String {
         let Account { recalled, recent, memories, documents, actions, counted, window, .. } = self.account;
         let question =

@@ -1,5 +1,5 @@
-//! Finds the actions to recall: for a question about work on files, those that it names by a file, a command or an error,
-//! and those of the turns that were found for it.
+//! Finds the actions to recall: for a question about work on files, those that it names by a file, a command
+//! or an error, and those of the turns that were found for it.
 
 use super::candidate::{Block, Candidate};
 use super::duplicate_filter::DuplicateFilter;
@@ -35,7 +35,8 @@ const PROGRAMS: &str = "ansible bazel bun cargo clang clippy cmake composer curl
     gradle grep jest jq kubectl mvn mypy npm npx pip pnpm poetry psql pytest python rg rsync ruff rustc \
     rustfmt sed sqlite3 ssh systemctl terraform tsc uv vitest yarn";
 
-/// The words of questions about what was done, in English, German, French, Spanish and Russian: which of them ask.
+/// The words of questions about what was done, in English, German, French, Spanish and Russian: which of them
+/// ask.
 const ASKING: &str = "what which when how did was welche welcher welches wann quel quelle quels quelles qué cuál какой \
     какая какие";
 
@@ -122,7 +123,8 @@ impl AskedWork {
             || self.codes.iter().any(|code| has(&purpose, code) || has(&error, code))
     }
 
-    /// The number of words with which one of the commands of an action begins that it has too; 0 if it does not name one.
+    /// The number of words with which one of the commands of an action begins that it has too; 0 if it does
+    /// not name one.
     fn named_words(&self, action: &StoredRecord) -> usize {
         if !action.is_command() {
             return 0;
@@ -146,8 +148,8 @@ impl AskedWork {
     }
 }
 
-/// The programs in a text in lower case after which no argument follows: the text or a clause of it ends there, or the
-/// next word is a stop word, or says that it is a command or that it failed.
+/// The programs in a text in lower case after which no argument follows: the text or a clause of it ends
+/// there, or the next word is a stop word, or says that it is a command or that it failed.
 fn programs_alone(text: &str) -> Vec<String> {
     let languages = Languages::of_text(text);
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -248,8 +250,8 @@ pub(super) fn related_actions(
     Ok(actions.into_iter().map(|action| Candidate::new(action, None, 0)).collect())
 }
 
-/// The actions that a question names, among those with most of its words: the newest first, after those that failed if
-/// it speaks of that. Of commands, those of which it has the most words.
+/// The actions that a question names, among those with most of its words: the newest first, after those that
+/// failed if it speaks of that. Of commands, those of which it has the most words.
 fn named(store: &mut dyn Store, asked: &AskedWork, all: &Select) -> Result<Vec<StoredRecord>> {
     let options = search::Options::new(CONSIDERED);
     let mut hits = search::find(store, search::By::Any, &asked.sought(), all, &options)?.hits;

@@ -11,16 +11,17 @@ use crate::tokens::{Counter, Limits};
 use std::collections::HashSet;
 use std::mem::take;
 
-/// A request of at most this many bytes, with all recalled messages, fits into the smallest window that a server is
-/// likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: so the server's window
-/// is not queried.
+/// A request of at most this many bytes, with all recalled messages, fits into the smallest window that a
+/// server is likely to have (Ollama's default of 4096 tokens), with a quarter of it left for the answer: so
+/// the server's window is not queried.
 const SMALL_REQUEST_BYTES: usize = 3072;
 
 /// A text is counted up to this many windows. The tokens of a longer one are estimated from those that were
 /// counted: it does not fit, regardless of their number.
 const FAR_BEYOND: usize = 2;
 
-/// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say how much.
+/// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say
+/// how much.
 const RESERVE_DIVISOR: usize = 4;
 
 /// The part of the room for recalled text that messages which are recalled always take at most.
@@ -114,9 +115,9 @@ fn limits(tokens: usize, turn: &Turn, options: &Options) -> Limits {
 }
 
 impl Plan {
-    /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first, then the
-    /// oldest turns of the request; its system messages and the last user's turn stay.
-    /// `carried` are the tokens of the part of a session that is carried over, which goes before them.
+    /// Chooses the messages that are sent to the model. The worst of the recalled messages are dropped first,
+    /// then the oldest turns of the request; its system messages and the last user's turn stay. `carried` are
+    /// the tokens of the part of a session that is carried over, which goes before them.
     pub(super) fn new(
         request: &Request,
         recalled: &mut Recalled,
@@ -169,8 +170,8 @@ impl Plan {
         plan
     }
 
-    /// Keeps the candidates that fit into `available` tokens, those that are recalled always and the actions into parts
-    /// of them: leaves out those that are too long alone, then the last ones.
+    /// Keeps the candidates that fit into `available` tokens, those that are recalled always and the actions
+    /// into parts of them: leaves out those that are too long alone, then the last ones.
     fn keep(&mut self, found: Vec<Candidate>, count: &Count, available: usize, parts: [usize; 2]) {
         let available = available.saturating_sub(count.fence);
         let [mut pinned, mut actions] = parts.map(|part| part.min(available));
@@ -262,8 +263,8 @@ impl Plan {
         request.messages.retain(|_| at.next().is_none_or(|at| !dropped.contains(&at)));
     }
 
-    /// The account of the plan, in tokens: `counted` is `request` less the dropped messages, plus the recalled ones and
-    /// their `fence`.
+    /// The account of the plan, in tokens: `counted` is `request` less the dropped messages, plus the
+    /// recalled ones and their `fence`.
     pub(super) fn account(&self, request: &Request) -> Account {
         let dropped = self.dropped.iter().map(|(at, tokens)| {
             let role = request.messages[*at].text("role").ok().flatten();

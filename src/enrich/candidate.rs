@@ -95,8 +95,9 @@ impl Block {
     }
 }
 
-/// The candidates in the order of their worth: the memories, the messages that are recalled always, the last messages,
-/// newest first, then the related ones, best first, then those linked to these, and the documents, which are longest.
+/// The candidates in the order of their worth: the memories, the messages that are recalled always, the last
+/// messages, newest first, then the related ones, best first, then those linked to these, and the documents,
+/// which are longest.
 #[derive(Clone, Default)]
 pub struct Recalled {
     pub(super) candidates: Vec<Candidate>,
@@ -144,6 +145,6 @@ impl Recalled {
     }
 }
 
-/// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best are more
-/// exact if more are compared.
+/// The number of hits that selective recall chooses from, for each that it may keep: the scores of the best
+/// are more exact if more are compared.
 pub(super) const CONSIDERED: usize = 3;

@@ -1,8 +1,8 @@
-//! Compactions: the part of a session before one is carried over, from the first request after it to the end of the
-//! next turn that the user begins.
+//! Compactions: the part of a session before one is carried over, from the first request after it to the end
+//! of the next turn that the user begins.
 //!
-//! The text follows from the records of the session before the time of the compaction, which the account of each such
-//! request names: so another process makes the same, and it has nothing that was forgotten.
+//! The text follows from the records of the session before the time of the compaction, which the account of
+//! each such request names: so another process makes the same, and it has nothing that was forgotten.
 
 mod outline;
 mod points;
@@ -35,7 +35,8 @@ const MAX_ARCHIVE_TOKENS: usize = 6000;
 const ACCOUNTS: usize = 512;
 const MAX_ACCOUNTS: usize = 16 * ACCOUNTS;
 
-/// The most actions and messages of the part, and the most bytes of the newest messages that are searched for decisions.
+/// The most actions and messages of the part, and the most bytes of the newest messages that are searched for
+/// decisions.
 const MAX_RECORDS: usize = 8192;
 const MAX_SAID_BYTES: usize = 1 << 20;
 
@@ -87,8 +88,8 @@ impl CutPart {
 }
 
 impl CutContent {
-    /// The text of an archive of some of the turns: decisions, open points, and what was done; empty if there is nothing
-    /// to tell. With the ids of the records that it is made of.
+    /// The text of an archive of some of the turns: decisions, open points, and what was done; empty if there
+    /// is nothing to tell. With the ids of the records that it is made of.
     pub fn archived(mut self, traces: &HashSet<&str>) -> (String, Vec<String>) {
         self.records.retain(|record| traces.contains(record.trace_id.as_str()));
         let counter = Counter::heuristic("");
@@ -178,8 +179,8 @@ pub(super) fn carry(
     Ok(Some(Carried { block, part, cut, after_summary, trace_id }))
 }
 
-/// The compaction that a request shows and the session of the client's program that it shortened, if a part of that is to
-/// be carried over.
+/// The compaction that a request shows and the session of the client's program that it shortened, if a part
+/// of that is to be carried over.
 fn compacted_session(request: &api::Request, options: &Options) -> Option<(api::Compaction, String)> {
     if !options.carries || options.recalls_nothing() || request.has_shared_session() {
         return None;

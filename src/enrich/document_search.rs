@@ -75,7 +75,8 @@ impl DocumentSearch<'_> {
         &self.turn.scope.partition
     }
 
-    /// The best documents at and below an address, at most this many; `selective`, only those that are likely to help.
+    /// The best documents at and below an address, at most this many; `selective`, only those that are likely
+    /// to help.
     fn find(
         &self,
         memory: &mut Memory,

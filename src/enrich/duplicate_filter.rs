@@ -8,7 +8,8 @@ use memchr::memmem;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Passes every text once, and none that the request holds. The result for the same message is always the same.
+/// Passes every text once, and none that the request holds. The result for the same message is always the
+/// same.
 pub(super) struct DuplicateFilter {
     /// The request's own turns, by role.
     request: HashMap<Role, Turns>,

@@ -1,4 +1,5 @@
-//! The parts of what was found that the model gets: of documents and long messages, those which answer the question.
+//! The parts of what was found that the model gets: of documents and long messages, those which answer the
+//! question.
 
 use super::candidate::{Block, Candidate, Recalled};
 use super::files;
@@ -30,8 +31,8 @@ fn set_passages(candidates: &mut [Candidate], question: &Object) {
     }
 }
 
-/// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that was found
-/// and repeats what better messages or memories say is left out.
+/// Quotes of each long message that was found, or is pinned, those passages which answer a question; one that
+/// was found and repeats what better messages or memories say is left out.
 fn quote_passages(found: &mut Recalled, question: &Object) {
     let text = text_of(question);
     let words = SoughtWords::of(&text, Languages::of_text(&text));

@@ -4,8 +4,8 @@ use super::candidate::{Block, Candidate};
 use crate::worktree::{DatedText, Worktree};
 use std::time::Duration;
 
-/// Notes the files and commits that messages among candidates name, as they are quoted, and that are not as they were
-/// when these were written. Git takes at most `limit`.
+/// Notes the files and commits that messages among candidates name, as they are quoted, and that are not as
+/// they were when these were written. Git takes at most `limit`.
 pub(super) fn check(candidates: &mut [Candidate], worktree: &Worktree, limit: Duration) {
     let mut messages: Vec<&mut Candidate> =
         candidates.iter_mut().filter(|candidate| candidate.block() == Block::Messages).collect();

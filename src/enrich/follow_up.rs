@@ -1,5 +1,5 @@
-//! Tells by rule whether the user's last message corrects the answer before it, or asks the same again: signs that an
-//! answer did not help.
+//! Tells by rule whether the user's last message corrects the answer before it, or asks the same again: signs
+//! that an answer did not help.
 
 use super::question::text_of;
 use crate::api;

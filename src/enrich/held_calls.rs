@@ -22,8 +22,8 @@ impl HeldCalls {
         HeldCalls { calls }
     }
 
-    /// Whether the call of a stored action is among them: one of the same id, and of the same purpose if others may have
-    /// the id too.
+    /// Whether the call of a stored action is among them: one of the same id, and of the same purpose if
+    /// others may have the id too.
     pub(super) fn have(&self, action: &StoredRecord) -> bool {
         let Some(call) = action.lookup_key() else { return false };
         let Some(held) = self.calls.get(&call) else { return false };

@@ -1,5 +1,5 @@
-//! Which conversations get no recall, so that turns with and without it can be compared. The arm follows from names
-//! alone, so that every process decides alike, and all turns of a conversation are in one arm.
+//! Which conversations get no recall, so that turns with and without it can be compared. The arm follows from
+//! names alone, so that every process decides alike, and all turns of a conversation are in one arm.
 
 use super::options::Options;
 use super::question::text_of;
@@ -8,8 +8,8 @@ use crate::record::{Arm, Comparison, Scope};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// The part of a request in the comparison of turns with and without recall, without its sign of a follow-up; `None` if
-/// there is no comparison, or if nothing would be recalled anyway.
+/// The part of a request in the comparison of turns with and without recall, without its sign of a follow-up;
+/// `None` if there is no comparison, or if nothing would be recalled anyway.
 pub(super) fn comparison(request: &Request, scope: &Scope, options: &Options) -> Option<Comparison> {
     let is_compared = options.holdout > 0.0
         && !options.recalls_nothing()
@@ -18,9 +18,9 @@ pub(super) fn comparison(request: &Request, scope: &Scope, options: &Options) ->
     is_compared.then(|| assign(request, scope, options.session, options.holdout))
 }
 
-/// Assigns a conversation to an arm; a share (0 to 1) of them gets no recall. The conversation is the session that the
-/// program names; else the instance, if it is named for itself or is a session of rsv; else what begins with the first
-/// message of the user, which each request repeats.
+/// Assigns a conversation to an arm; a share (0 to 1) of them gets no recall. The conversation is the session
+/// that the program names; else the instance, if it is named for itself or is a session of rsv; else what
+/// begins with the first message of the user, which each request repeats.
 fn assign(request: &Request, scope: &Scope, is_session: bool, share: f64) -> Comparison {
     let first = || {
         let text = request.turns.first_user().map(text_of).unwrap_or_default();

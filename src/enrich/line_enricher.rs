@@ -186,7 +186,8 @@ struct Meaning {
 }
 
 impl LoadedMemory {
-    /// Makes the vector of a question, and then those of the newest records that have none, within their time.
+    /// Makes the vector of a question, and then those of the newest records that have none, within their
+    /// time.
     fn find_meaning(
         &mut self,
         begun: &Begun,

@@ -40,7 +40,8 @@ pub struct Options {
     pub actions: bool,
     /// Whether the part of a session before a compaction is carried over.
     pub carries: bool,
-    /// Whether the scope is a session that the request continues: its last messages become turns of the request.
+    /// Whether the scope is a session that the request continues: its last messages become turns of the
+    /// request.
     pub session: bool,
     /// The digest of the key that the client gives the request, if it gives it one.
     pub request_key: Option<String>,
@@ -50,7 +51,8 @@ pub struct Options {
     pub holdout: f64,
     /// Whether only as many related and recent messages are recalled as are likely to help.
     pub selective: bool,
-    /// With `selective`, the longest pause within a sitting; recent messages are those of the present sitting.
+    /// With `selective`, the longest pause within a sitting; recent messages are those of the present
+    /// sitting.
     pub recent_gap: Duration,
     /// The model's window and reserve, in tokens.
     pub limits: Limits,
@@ -82,7 +84,8 @@ pub struct Options {
     pub stored_actions: StoredActions,
     /// Knows what the request holds in the form in which it is stored; `None` if that is its own.
     pub redactor: Option<Redactor>,
-    /// The files with which those that messages name are compared; `None` if they are not, or if they are unknown.
+    /// The files with which those that messages name are compared; `None` if they are not, or if they are
+    /// unknown.
     pub worktree: Option<Worktree>,
     /// The time that git has to compare them; `None` if they are not to be compared.
     pub check: Option<Duration>,
@@ -153,7 +156,8 @@ impl Options {
         })
     }
 
-    /// Compares the files that messages name with a project, if a scope is one of it, and if the settings say so.
+    /// Compares the files that messages name with a project, if a scope is one of it, and if the settings say
+    /// so.
     pub fn compare_with(&mut self, project: Option<&ClientProject>, scope: &Scope) {
         let project = project.filter(|_| self.check.is_some());
         self.worktree = project.and_then(|project| project.worktree_of(scope)).cloned();

@@ -1,7 +1,7 @@
-//! The placement of recalled text. Tail: one fenced block inside the user's last message, before its text, so that
-//! everything before it is unchanged, the provider's prompt cache stays valid, and roles still alternate. System: the
-//! same block at the end of the system message. Head: messages before all turns, as in Reservoir's documents. Text that
-//! an earlier run placed is removed first.
+//! The placement of recalled text. Tail: one fenced block inside the user's last message, before its text, so
+//! that everything before it is unchanged, the provider's prompt cache stays valid, and roles still
+//! alternate. System: the same block at the end of the system message. Head: messages before all turns, as in
+//! Reservoir's documents. Text that an earlier run placed is removed first.
 
 use super::candidate::{Block, Candidate};
 use super::options::{Options, Placement};
@@ -188,8 +188,8 @@ fn head(request: &mut Request, recalled: &[&Candidate], options: &Options) {
     request.messages.splice(at..at, inserted);
 }
 
-/// Folds all messages up to the last system message into the first one, as in Reservoir's documents. The user's last
-/// message stays.
+/// Folds all messages up to the last system message into the first one, as in Reservoir's documents. The
+/// user's last message stays.
 fn compress(request: &mut Request) -> Result<()> {
     let last = last_system(request).unwrap_or(0);
     if last == 0 || !chat::is_system(&request.messages[0]) {
@@ -199,8 +199,8 @@ fn compress(request: &mut Request) -> Result<()> {
     insert_text(&mut request.messages[0], &text, Side::After)
 }
 
-/// The number of bytes that the encoder may join with the end of a fence before them, and split otherwise than alone:
-/// white space and slashes. A token has at least one byte.
+/// The number of bytes that the encoder may join with the end of a fence before them, and split otherwise
+/// than alone: white space and slashes. A token has at least one byte.
 fn joined(request: &Request) -> usize {
     let text = request.last_user().map(|at| chat::text(&request.messages[at])).unwrap_or_default();
     text.len() - text.trim_start_matches(|c: char| c.is_whitespace() || c == '/').len()

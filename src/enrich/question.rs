@@ -1,5 +1,5 @@
-//! The question of a request to memory, with what is recalled for it without a search: the messages that are recalled
-//! always, and the last ones of the request's instance.
+//! The question of a request to memory, with what is recalled for it without a search: the messages that are
+//! recalled always, and the last ones of the request's instance.
 
 use super::candidate::{Candidate, Recalled};
 use super::duplicate_filter::DuplicateFilter;
@@ -132,11 +132,12 @@ pub(super) fn memories(turn: &Turn, options: &Options) -> Select {
     Select::records(vec![&MEMORY], options.reach.around(turn.scope))
 }
 
-/// The number of recent messages that are recalled where the sitting has just begun: the last question and its answer.
+/// The number of recent messages that are recalled where the sitting has just begun: the last question and
+/// its answer.
 const MIN_RECENT: usize = 2;
 
-/// The number of messages that belong to the present sitting, which began after the last pause longer than `gap`.
-/// `recent` is sorted by time, newest first; `now` is in milliseconds since 1970, UTC.
+/// The number of messages that belong to the present sitting, which began after the last pause longer than
+/// `gap`. `recent` is sorted by time, newest first; `now` is in milliseconds since 1970, UTC.
 fn sitting(recent: &[StoredRecord], now: i64, gap: Duration) -> usize {
     let mut later = now;
     let goes_on = |record: &&StoredRecord| {

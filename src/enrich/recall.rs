@@ -1,6 +1,6 @@
-//! Finds the messages to recall: within the reach of the request, those that are recalled always and those related to
-//! the question, and the last ones of its instance, each once, and none that the request already holds or that is never
-//! recalled.
+//! Finds the messages to recall: within the reach of the request, those that are recalled always and those
+//! related to the question, and the last ones of its instance, each once, and none that the request already
+//! holds or that is never recalled.
 
 use super::action_search::related_actions;
 use super::candidate::{CONSIDERED, Candidate, Recalled};
@@ -160,8 +160,8 @@ impl Recall<'_> {
         self.recalled.candidates.splice(0..0, found);
     }
 
-    /// The memories within the reach that are related to the question, best first, without those that the request
-    /// says.
+    /// The memories within the reach that are related to the question, best first, without those that the
+    /// request says.
     fn related_memories(&self, memory: &mut Memory) -> Result<Vec<Candidate>> {
         let (turn, options) = (self.turn, self.options);
         let which = memories(turn, options);
@@ -320,6 +320,6 @@ fn in_order(
     candidates
 }
 
-/// The greatest number of messages that are fetched for each wanted one: a question that is asked every day has many
-/// duplicates.
+/// The greatest number of messages that are fetched for each wanted one: a question that is asked every day
+/// has many duplicates.
 const OVERFETCH: usize = 8;

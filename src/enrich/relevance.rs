@@ -1,5 +1,5 @@
-//! Chooses among the hits of a search: a threshold decides whether anything in memory has to do with the question at
-//! all, and a bar that rises with each kept message decides how many are worth their tokens.
+//! Chooses among the hits of a search: a threshold decides whether anything in memory has to do with the
+//! question at all, and a bar that rises with each kept message decides how many are worth their tokens.
 //!
 //! `scripts/bench recall` measures what each rule keeps, and what it costs.
 
@@ -15,7 +15,8 @@ pub(super) struct Relevance {
 }
 
 impl Relevance {
-    /// By the weights of a kind, and by the number of its records in the scope, if they are compared by meaning.
+    /// By the weights of a kind, and by the number of its records in the scope, if they are compared by
+    /// meaning.
     pub(super) fn new(
         weighting: &Weighting,
         records: Option<usize>,
@@ -51,8 +52,8 @@ impl Relevance {
         });
     }
 
-    /// With selective recall, keeps those of the linked messages, which follow the hits, that score as high as a hit
-    /// would have to in their place.
+    /// With selective recall, keeps those of the linked messages, which follow the hits, that score as high
+    /// as a hit would have to in their place.
     pub(super) fn keep_linked(&self, hits: &mut Vec<Hit>) {
         if self.limit.is_none() {
             return;

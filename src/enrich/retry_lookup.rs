@@ -1,6 +1,6 @@
-//! Finds the turn that an earlier attempt at a request has stored, at whichever process: a client that got no answer
-//! asks another proxy of the store, or the same one after it was started again. The account of a request has what it is
-//! known by.
+//! Finds the turn that an earlier attempt at a request has stored, at whichever process: a client that got no
+//! answer asks another proxy of the store, or the same one after it was started again. The account of a
+//! request has what it is known by.
 
 use super::turn_cache;
 use crate::api::Request;
@@ -22,7 +22,8 @@ pub struct RequestIdentity {
 }
 
 impl RequestIdentity {
-    /// The identity of a request of a scope, by the key that its client gives it, and whether it is sent again.
+    /// The identity of a request of a scope, by the key that its client gives it, and whether it is sent
+    /// again.
     pub fn new(request: &Request, scope: &Scope, key: Option<&str>, is_retry: bool) -> RequestIdentity {
         let digest = |key: &str| {
             let mut named = Object::default();

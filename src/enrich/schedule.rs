@@ -1,5 +1,5 @@
-//! The steps of recall and the time that each of them has. When the time is over, what was found is used, and the
-//! account says which steps are missing.
+//! The steps of recall and the time that each of them has. When the time is over, what was found is used, and
+//! the account says which steps are missing.
 
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,8 @@ impl RecallStep {
     }
 }
 
-/// The shares of the time after which the question's vector is no longer awaited, and after which no more records get
-/// vectors. The searches get the rest.
+/// The shares of the time after which the question's vector is no longer awaited, and after which no more
+/// records get vectors. The searches get the rest.
 const MEANING_SHARE: f64 = 0.6;
 const VECTORS_SHARE: f64 = 0.8;
 

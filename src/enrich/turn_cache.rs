@@ -1,6 +1,6 @@
-//! The turn cache: recall is decided once for a user's turn. Later requests of the turn, which bring the results of
-//! tools, carry the identical block, so that the provider's cache keeps working. The key is a digest of all messages up
-//! to the user's; the account of the first request holds the value.
+//! The turn cache: recall is decided once for a user's turn. Later requests of the turn, which bring the
+//! results of tools, carry the identical block, so that the provider's cache keeps working. The key is a
+//! digest of all messages up to the user's; the account of the first request holds the value.
 
 use super::turn::Turn;
 use crate::error::Result;

@@ -1,12 +1,12 @@
-//! Groups the messages of a request that is too long: those that are dropped together, and those that are never
-//! dropped.
+//! Groups the messages of a request that is too long: those that are dropped together, and those that are
+//! never dropped.
 
 use crate::chat::{self, Request};
 use crate::record::Object;
 use std::collections::HashMap;
 
-/// The messages of a request in units that are dropped whole: a user's messages with all answers to them; after the
-/// last user's message, each call of a tool with its results.
+/// The messages of a request in units that are dropped whole: a user's messages with all answers to them;
+/// after the last user's message, each call of a tool with its results.
 pub(super) struct Units {
     /// The unit of each message; `None` for a system message, which stays.
     of: Vec<Option<usize>>,

@@ -65,9 +65,10 @@ impl Assembler {
         self.done = true;
     }
 
-    /// Whether the answer came to its end: every choice has a reason why it finished. The end of the stream alone
-    /// is enough only if the provider names no reasons: gateways end a stream in the same way when it broke off.
-    /// Fewer choices than were asked for are all if the stream ended: not every provider gives more than one.
+    /// Whether the answer came to its end: every choice has a reason why it finished. The end of the stream
+    /// alone is enough only if the provider names no reasons: gateways end a stream in the same way when it
+    /// broke off. Fewer choices than were asked for are all if the stream ended: not every provider gives
+    /// more than one.
     pub(super) fn is_finished(&self) -> bool {
         let finished = |choice: &Choice| choice.more.iter().any(|(name, _)| name == "finish_reason");
         let are_ended = self.choices.iter().all(finished) || self.done && !self.names_reasons;
@@ -143,7 +144,8 @@ impl Assembler {
         }
     }
 
-    /// The response; `None` if there was no choice. It has the members that parsers need even if it broke off.
+    /// The response; `None` if there was no choice. It has the members that parsers need even if it broke
+    /// off.
     pub(super) fn finish(mut self) -> Option<Object> {
         if self.choices.is_empty() || self.remaining.is_none() {
             return None;
@@ -310,7 +312,8 @@ fn merge_calls(calls: &mut Vec<GrowingValue>, json: &str) {
     }
 }
 
-/// Adds a piece of a tool call to the call that it belongs to; `known` is the number of calls before its array.
+/// Adds a piece of a tool call to the call that it belongs to; `known` is the number of calls before its
+/// array.
 fn merge_call(calls: &mut Vec<GrowingValue>, known: usize, json: &str) {
     let Ok(piece) = Object::parse(json) else { return };
     let at = match CallPiece::of(&piece, calls.iter().map(known_call), known) {

@@ -8,7 +8,8 @@ use crate::provider::CallerKeys;
 pub struct Caller {
     /// The caller's keys.
     pub keys: CallerKeys,
-    /// The encodings in which the answer may arrive (`Accept-Encoding`); if there is none, it arrives unencoded.
+    /// The encodings in which the answer may arrive (`Accept-Encoding`); if there is none, it arrives
+    /// unencoded.
     pub encodings: Option<String>,
     /// Headers to pass on, without those that hold a key or concern one connection.
     pub headers: HeaderMap,

@@ -118,7 +118,8 @@ impl Failure {
         }
     }
 
-    /// The error for an answer with a status of success that is invalid; `fault` describes it, such as `is empty`.
+    /// The error for an answer with a status of success that is invalid; `fault` describes it, such as `is
+    /// empty`.
     pub(super) fn invalid(target: &Target, fault: &str, body: &[u8], key: Option<&Secret>) -> Failure {
         let message = format!("the answer of {} {fault}", target.title());
         Failure::new(502, "invalid_answer", message)

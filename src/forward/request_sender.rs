@@ -115,8 +115,8 @@ impl RetryPolicy {
     }
 }
 
-/// The reason to send a request again, and the delay that the provider asks for; `None` if it must not be sent
-/// again.
+/// The reason to send a request again, and the delay that the provider asks for; `None` if it must not be
+/// sent again.
 fn retry_reason(sent: Result<(u16, Option<Duration>), &RequestError>) -> Option<(String, Option<Duration>)> {
     match sent {
         Ok((status, wanted)) if RETRYABLE_STATUSES.contains(&status) => {

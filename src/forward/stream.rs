@@ -1,8 +1,8 @@
 //! An answer as it arrives: its bytes, and the events in them.
 //!
-//! It is whole once the event has arrived that carries the reason of its end: `finish_reason` of every choice; of a
-//! message `stop_reason`; `response.completed` or `response.incomplete` of a response. Later events may be
-//! missing. A stream that ends before has broken off, and so has one that reports an error.
+//! It is whole once the event has arrived that carries the reason of its end: `finish_reason` of every
+//! choice; of a message `stop_reason`; `response.completed` or `response.incomplete` of a response. Later
+//! events may be missing. A stream that ends before has broken off, and so has one that reports an error.
 
 use super::answer::mark_kind;
 use super::event::Event;
@@ -69,8 +69,8 @@ pub struct StreamPiece {
 /// The outcome of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamEnd {
-    /// The response as if it had not been streamed, with `rsv`, in which `partial` marks one that broke off; none if
-    /// nothing of an answer arrived, or the answer was discarded.
+    /// The response as if it had not been streamed, with `rsv`, in which `partial` marks one that broke off;
+    /// none if nothing of an answer arrived, or the answer was discarded.
     pub response: Option<Object>,
     /// The reason why it is incomplete.
     pub failure: Option<Failure>,
@@ -131,8 +131,8 @@ impl Stream {
         self.assembler = Gatherer::new(self.pending.sent_api, self.pending.choices, None);
     }
 
-    /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer broke off,
-    /// or that its next piece took too long: see `failure_event`.
+    /// Waits for the next piece; `None` at the end. An error, which is the last item, means that the answer
+    /// broke off, or that its next piece took too long: see `failure_event`.
     pub async fn next(&mut self) -> Option<Result<StreamPiece, Failure>> {
         loop {
             let piece = match self.arrived().await {

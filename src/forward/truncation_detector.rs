@@ -1,4 +1,5 @@
-//! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were sent.
+//! Detects whether a provider truncated a request silently: it reports far fewer prompt tokens than were
+//! sent.
 
 use crate::api::Usage;
 use crate::cli::Diagnostics;
@@ -25,8 +26,8 @@ impl TruncationDetector {
         TruncationDetector { diagnostics: diagnostics.clone(), reported: Mutex::default() }
     }
 
-    /// Writes the tokens that an answer reports (in `usage`) to the account in `rsv`, and compares those of the request
-    /// with its own count, with `cut` if they are far fewer. Prints one note a model.
+    /// Writes the tokens that an answer reports (in `usage`) to the account in `rsv`, and compares those of
+    /// the request with its own count, with `cut` if they are far fewer. Prints one note a model.
     pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
         let tokens =
             |object: &Object, member| object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok());

@@ -42,8 +42,8 @@ impl WebSearch {
         request.set(OPTIONS, options.to_json());
     }
 
-    /// The options without limits. OpenAI searches if there are any, and refuses members that it does not know; a
-    /// provider that knows the limits also knows `enabled`, whose default is false there.
+    /// The options without limits. OpenAI searches if there are any, and refuses members that it does not
+    /// know; a provider that knows the limits also knows `enabled`, whose default is false there.
     fn empty(&self) -> Object {
         let mut options = Object::default();
         if !self.limits.is_empty() {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Sends requests and blocks, over connections that stay open from one request to the next. Clones share them. Not to be
-/// used by a thread that runs an event loop itself.
+/// Sends requests and blocks, over connections that stay open from one request to the next. Clones share
+/// them. Not to be used by a thread that runs an event loop itself.
 #[derive(Clone)]
 pub struct BlockingClient {
     client: Arc<Client>,

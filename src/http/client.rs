@@ -21,7 +21,8 @@ const JSON_MEDIA_TYPE: &str = "application/json";
 const MAX_IDLE: usize = 32;
 /// The longest time for which a connection is idle before it is closed.
 pub const MAX_IDLE_TIME: Duration = Duration::from_secs(30);
-/// The age at which a search for idle connections closes one. It searches as often, so that none gets twice as old.
+/// The age at which a search for idle connections closes one. It searches as often, so that none gets twice
+/// as old.
 const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(MAX_IDLE_TIME.as_secs() / 2);
 
 /// Sends requests. Nothing is built before the first is sent: reading the system's certificates takes time.
@@ -211,7 +212,8 @@ impl Client {
     }
 }
 
-/// The greatest number of idle connections to a host, in an event loop, with this many answers in transit at most.
+/// The greatest number of idle connections to a host, in an event loop, with this many answers in transit at
+/// most.
 fn max_idle(answers: usize) -> usize {
     MAX_IDLE.min(answers / 8)
 }

@@ -94,8 +94,8 @@ impl Decoder {
     pub fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Truncation> {
         if let (Coding::Deflate, Some(first)) = (&self.0, piece.first()) {
             let buffer = BoundedBuffer::default();
-            // Compressors write no block that begins like the method in zlib's header (RFC 1950, 2.2). Data without
-            // this header is raw deflate, which some servers send as `deflate`.
+            // Compressors write no block that begins like the method in zlib's header (RFC 1950, 2.2). Data
+            // without this header is raw deflate, which some servers send as `deflate`.
             self.0 = match first & 0x0f {
                 8 => Coding::Streaming(Box::new(ZlibDecoder::new(buffer))),
                 _ => Coding::Streaming(Box::new(DeflateDecoder::new(buffer))),

@@ -7,7 +7,8 @@ use crate::record::{self, Object};
 const MAX_QUOTED: usize = 300;
 
 /// The server's own words in the body of an error, cut where they are long and without the key:
-/// `error.message` as OpenAI has it, `error` as Ollama does, `message`, `detail` or the first of `errors` as others do.
+/// `error.message` as OpenAI has it, `error` as Ollama does, `message`, `detail` or the first of `errors` as
+/// others do.
 pub fn error_message(body: &[u8], key: Option<&Secret>) -> Option<String> {
     let body = Object::parse_bytes(body).ok()?;
     let text = |object: &Object, name| object.text(name).ok().flatten();

@@ -31,8 +31,8 @@ fn run_with<T>(builder: Builder, future: impl Future<Output = Result<T>>) -> Res
     done
 }
 
-/// An event loop with its own thread. A task that another task wakes runs next, so that a piece of an answer is sent
-/// before the next one is read.
+/// An event loop with its own thread. A task that another task wakes runs next, so that a piece of an answer
+/// is sent before the next one is read.
 fn worker_runtime() -> Builder {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(1);
@@ -63,8 +63,8 @@ struct EventLoop {
 }
 
 impl EventLoops {
-    /// The current loop, and new ones, which end when the result is dropped. Errors if the system has no thread for
-    /// them; panics outside of a loop.
+    /// The current loop, and new ones, which end when the result is dropped. Errors if the system has no
+    /// thread for them; panics outside of a loop.
     pub fn start() -> Result<EventLoops> {
         let own = EventLoop { handle: Handle::current(), runtime: None, connections: Arc::default() };
         let others = (1..event_loop_count()).map(|_| {

@@ -26,8 +26,9 @@ pub struct Fetched {
 }
 
 impl Client {
-    /// Fetches at most `max_bytes`, following redirects. Unless `private` is set, every address on the way must be
-    /// public, by its name and when it is resolved, and the system's proxy, which would resolve it, is not used.
+    /// Fetches at most `max_bytes`, following redirects. Unless `private` is set, every address on the way
+    /// must be public, by its name and when it is resolved, and the system's proxy, which would resolve it,
+    /// is not used.
     pub async fn fetch(&self, address: &Address, max_bytes: usize, private: bool) -> Result<Fetched> {
         if !private && !is_public_host(address.url()) {
             return Err(HttpError::NotPublic.into());
@@ -99,8 +100,8 @@ fn is_public_host(url: &Url) -> bool {
     host.parse::<IpAddr>().map_or(!host.is_empty(), is_public)
 }
 
-/// Resolves names, unless they lead to addresses that are not public. The connection is made to the addresses that
-/// were checked.
+/// Resolves names, unless they lead to addresses that are not public. The connection is made to the addresses
+/// that were checked.
 struct PublicResolver;
 
 impl Resolve for PublicResolver {

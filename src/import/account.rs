@@ -21,10 +21,9 @@ impl<'a> MessageTree<'a> {
         }
     }
 
-    /// Lets a message whose parent is missing follow the last message before it, `time` being that of a message: what
-    /// was said before the gap would be lost. Those that lack the same parent are answers to it, or begin the
-    /// conversation, and do not follow each other. The
-    /// first has no parent then.
+    /// Lets a message whose parent is missing follow the last message before it, `time` being that of a
+    /// message: what was said before the gap would be lost. Those that lack the same parent are answers to
+    /// it, or begin the conversation, and do not follow each other. The first has no parent then.
     pub(super) fn bridge_gaps(&mut self, time: impl Fn(&str) -> Option<f64>) {
         let known: HashSet<&str> = self.order.iter().copied().collect();
         let is_lost = |parent: &&&str| !known.contains(**parent);
@@ -70,14 +69,15 @@ impl<'a> MessageTree<'a> {
         self.parents.retain(|_, parent| known.contains(*parent));
     }
 
-    /// The messages that are shown: the branch that ends with `leaf`, or all, if there is no leaf or the branch has no
-    /// words, which `has_words` says of a message.
+    /// The messages that are shown: the branch that ends with `leaf`, or all, if there is no leaf or the
+    /// branch has no words, which `has_words` says of a message.
     pub(super) fn shown(&self, leaf: Option<&'a str>, has_words: impl Fn(&str) -> bool) -> Vec<&'a str> {
         let branch = leaf.map(|leaf| self.branch(leaf)).unwrap_or_default();
         if branch.iter().any(|id| has_words(id)) { branch } else { self.all() }
     }
 
-    /// The branch that ends with a message, from its beginning, or from where messages that form a circle repeat.
+    /// The branch that ends with a message, from its beginning, or from where messages that form a circle
+    /// repeat.
     pub(super) fn branch(&self, leaf: &'a str) -> Vec<&'a str> {
         let mut branch = vec![leaf];
         let mut seen = HashSet::from([leaf]);
@@ -92,7 +92,8 @@ impl<'a> MessageTree<'a> {
         branch
     }
 
-    /// All messages, each after the one before it; of those that form a circle, the first of the export begins it.
+    /// All messages, each after the one before it; of those that form a circle, the first of the export
+    /// begins it.
     pub(super) fn all(&self) -> Vec<&'a str> {
         let known: HashSet<&str> = self.order.iter().copied().collect();
         let mut children: HashMap<&str, Vec<&'a str>> = HashMap::new();
@@ -115,8 +116,8 @@ impl<'a> MessageTree<'a> {
         all
     }
 
-    /// The last message that no other follows, or, if all are followed, since they form circles, the last message;
-    /// `is_later` says whether a message is later than another. `None` if there is no message.
+    /// The last message that no other follows, or, if all are followed, since they form circles, the last
+    /// message; `is_later` says whether a message is later than another. `None` if there is no message.
     pub(super) fn last_leaf(&self, is_later: impl Fn(&str, &str) -> bool) -> Option<&'a str> {
         let followed: HashSet<&str> = self.parents.values().copied().collect();
         let last = |last, id| if is_later(last, id) { last } else { id };

@@ -1,5 +1,6 @@
-//! The log of aichat, `~/.config/aichat/messages.md`, as `save_message` of version 0.30.0 writes it: a heading with the
-//! beginning of the question and the time, the question, a line of hyphens, the answer, and such a line.
+//! The log of aichat, `~/.config/aichat/messages.md`, as `save_message` of version 0.30.0 writes it: a
+//! heading with the beginning of the question and the time, the question, a line of hyphens, the answer, and
+//! such a line.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};

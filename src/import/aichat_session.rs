@@ -1,5 +1,5 @@
-//! The sessions of aichat, `~/.config/aichat/sessions/NAME.yaml`: YAML with messages without times, as `Session` of
-//! version 0.30.0 writes it.
+//! The sessions of aichat, `~/.config/aichat/sessions/NAME.yaml`: YAML with messages without times, as
+//! `Session` of version 0.30.0 writes it.
 
 use super::contents::text;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

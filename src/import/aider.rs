@@ -1,6 +1,6 @@
-//! The history of aider, `.aider.chat.history.md` in the directory of a project: a line with the time when a chat
-//! began, then the words of the user in headings, output of the program in quotations, and the answers. Compared with
-//! the files of version 0.86.2.
+//! The history of aider, `.aider.chat.history.md` in the directory of a project: a line with the time when a
+//! chat began, then the words of the user in headings, output of the program in quotations, and the answers.
+//! Compared with the files of version 0.86.2.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportedMessage};
@@ -117,8 +117,9 @@ const ARCHITECT: [&str; 3] = ["with architect edit format", "#### /architect", "
 /// The beginning of the message in which the program sends its own documents after `/help`.
 const DOCUMENTS: &str = "# Question: ";
 
-/// The messages without the commands that are no words for the model, and without those that the program writes again
-/// in the name of the user: the words of a command, and the plan of the architect, which is a prompt for the editor.
+/// The messages without the commands that are no words for the model, and without those that the program
+/// writes again in the name of the user: the words of a command, and the plan of the architect, which is a
+/// prompt for the editor.
 fn without_echoes(messages: Vec<ImportedMessage>, has_architect: bool) -> Vec<ImportedMessage> {
     let mut own: Vec<ImportedMessage> = Vec::new();
     for message in messages {

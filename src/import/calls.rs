@@ -1,5 +1,5 @@
-//! Calls of tools, each of which becomes an action once its result is there, or once the next question shows that it was
-//! interrupted.
+//! Calls of tools, each of which becomes an action once its result is there, or once the next question shows
+//! that it was interrupted.
 
 use super::contents::text_or_empty;
 use super::conversation::ImportedMessage;
@@ -48,8 +48,8 @@ impl OpenCalls {
         self.calls.remove(at).finish(program, Some(outcome))
     }
 
-    /// Takes a message with a call of a tool, or with a result: then the action of its call is complete. `failed` is as
-    /// in [`ToolOutcome`].
+    /// Takes a message with a call of a tool, or with a result: then the action of its call is complete.
+    /// `failed` is as in [`ToolOutcome`].
     pub(super) fn take(
         &mut self,
         program: &str,

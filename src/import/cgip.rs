@@ -1,4 +1,5 @@
-//! The sessions of cgip, `~/.cache/cgip/NAME`: an array of messages without times, in the form of version 0.5.
+//! The sessions of cgip, `~/.cache/cgip/NAME`: an array of messages without times, in the form of version
+//! 0.5.
 
 use super::contents::text;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

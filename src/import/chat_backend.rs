@@ -1,4 +1,5 @@
-//! The SQLite database of a chat backend: sessions of users in `chat_sessions`, and their messages in `chat_messages`.
+//! The SQLite database of a chat backend: sessions of users in `chat_sessions`, and their messages in
+//! `chat_messages`.
 
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};

@@ -1,4 +1,5 @@
-//! The account export of ChatGPT: `conversations.json`, an array of conversations, alone or in the zip archive.
+//! The account export of ChatGPT: `conversations.json`, an array of conversations, alone or in the zip
+//! archive.
 
 use super::account::{MessageTree, millis};
 use super::citations::with_sources;

@@ -10,8 +10,8 @@ const END: char = '\u{e201}';
 /// The first character of an older mark, such as `【4†source】`, the one in it, and the last.
 const OLD_MARK: [char; 3] = ['【', '†', '】'];
 
-/// The text with sources in the place of marks, as the metadata of its message names them. A mark without a source
-/// goes.
+/// The text with sources in the place of marks, as the metadata of its message names them. A mark without a
+/// source goes.
 pub(super) fn with_sources(text: String, metadata: &Value) -> String {
     if !text.contains([BEGIN, OLD_MARK[0]]) {
         return text;

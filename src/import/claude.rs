@@ -1,4 +1,5 @@
-//! The account export of Claude: `conversations.json`, an array of conversations, alone or in the zip archive.
+//! The account export of Claude: `conversations.json`, an array of conversations, alone or in the zip
+//! archive.
 
 use super::account::MessageTree;
 use super::contents::{text, tool_call};
@@ -122,8 +123,8 @@ fn has_words(message: &Object) -> Result<bool> {
     Ok(is_said || !pasted_texts(message, true)?.is_empty())
 }
 
-/// The texts that a user pasted, which the program keeps as attachments. A file is one too if the message has no words
-/// beside it.
+/// The texts that a user pasted, which the program keeps as attachments. A file is one too if the message has
+/// no words beside it.
 fn pasted_texts(message: &Object, is_alone: bool) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for attachment in message.objects("attachments").unwrap_or_default().unwrap_or_default() {

@@ -1,5 +1,5 @@
-//! Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, an entry a line. Compared with the files of
-//! versions 2.1.197 and 2.1.266.
+//! Sessions of Claude Code: `~/.claude/projects/PROJECT/SESSION.jsonl`, an entry a line. Compared with the
+//! files of versions 2.1.197 and 2.1.266.
 
 use super::calls::OpenCalls;
 use super::contents::{text, text_or_empty, tool_call};

@@ -1,6 +1,6 @@
 //! Tasks of Cline and of Roo Code: `tasks/TASK/ui_messages.json`, an array of what the program showed, and
-//! `api_conversation_history.json`, of what it sent; and sessions of Cline's command line, `SESSION.messages.json`
-//! beside `SESSION.json`, compared with the files of version 3.0.65.
+//! `api_conversation_history.json`, of what it sent; and sessions of Cline's command line,
+//! `SESSION.messages.json` beside `SESSION.json`, compared with the files of version 3.0.65.
 
 use super::contents::text;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -78,8 +78,8 @@ fn is_sent_text(shown: &str, sent: &str) -> bool {
     sent.is_empty() || sent.contains(&told)
 }
 
-/// The place of the first mention of a file, or of a command, which the program replaces in what it sends; the length
-/// of a text without any.
+/// The place of the first mention of a file, or of a command, which the program replaces in what it sends;
+/// the length of a text without any.
 fn first_mention(text: &str) -> usize {
     let begins_word = |at: usize| text[..at].chars().next_back().is_none_or(char::is_whitespace);
     let mention = text.char_indices().find(|(at, c)| *c == '@' || *c == '/' && begins_word(*at));
@@ -108,8 +108,8 @@ struct ClineTask {
     /// The time of the task, which is its name.
     began: Option<i64>,
     messages: Vec<ImportedMessage>,
-    /// The places of the messages that were shown, by their time, role and kind: the program writes them again as they
-    /// grow.
+    /// The places of the messages that were shown, by their time, role and kind: the program writes them
+    /// again as they grow.
     shown: HashMap<(String, &'static str, String), usize>,
     read: i64,
 }
@@ -251,7 +251,8 @@ fn without_input_element(text: String) -> String {
 const ADDITIONS: [&str; 4] =
     ["environment_details", "file_content", "folder_content", "explicit_instructions"];
 
-/// The words of the user in what was sent: those in elements, or, if there are none, what is not the program's.
+/// The words of the user in what was sent: those in elements, or, if there are none, what is not the
+/// program's.
 fn own_words(entry: &Object) -> Result<String> {
     let texts = match entry.objects("content") {
         Ok(Some(parts)) => {
@@ -294,8 +295,8 @@ fn is_call(text: &str) -> bool {
         .is_some_and(|(name, rest)| !name.contains('\n') && rest.starts_with(RESULT))
 }
 
-/// The texts in the elements of a name that begin on a line. Each ends with the last of its closing tags, since the
-/// words of a user may have one too.
+/// The texts in the elements of a name that begin on a line. Each ends with the last of its closing tags,
+/// since the words of a user may have one too.
 fn inner_texts(text: &str, tag: &str) -> Vec<String> {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let is_first_of_line =

@@ -1,6 +1,6 @@
-//! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`, an entry a line. Compared with the
-//! files of versions 0.169.0 and 0.171.0; before 0.32, entries had no envelope and no time, so that they get that of
-//! their session.
+//! Sessions of Codex: `~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`, an entry a line. Compared
+//! with the files of versions 0.169.0 and 0.171.0; before 0.32, entries had no envelope and no time, so that
+//! they get that of their session.
 
 use super::calls::OpenCalls;
 use super::contents::{text, text_or_empty, tool_call};
@@ -42,8 +42,8 @@ struct CodexSession {
     is_subagent: bool,
     /// The time of the session.
     began: Option<i64>,
-    /// The number of entries without a time so far: each gets a millisecond of its own, so that it stays another than
-    /// the same words before it.
+    /// The number of entries without a time so far: each gets a millisecond of its own, so that it stays
+    /// another than the same words before it.
     timeless: i64,
     /// The messages, which may be rolled back.
     pending: PendingMessages,

@@ -3,8 +3,9 @@
 use crate::error::Result;
 use crate::record::{Object, RecordError, quote};
 
-/// The text of a member that is a string, or a list of strings and of parts with a type; of parts, those of `types`.
-/// Other parts, such as thinking, are left out. Errors if a string in it is none, such as half of a surrogate pair.
+/// The text of a member that is a string, or a list of strings and of parts with a type; of parts, those of
+/// `types`. Other parts, such as thinking, are left out. Errors if a string in it is none, such as half of a
+/// surrogate pair.
 pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<String> {
     let refused = |error| RecordError::Text { member: member.to_owned(), error };
     match message.get(member) {

@@ -24,7 +24,8 @@ pub struct ImportOptions {
     pub instance: Option<String>,
     /// The time of messages without one, in milliseconds since 1970 (UTC).
     pub at: Option<i64>,
-    /// The time of the import, in milliseconds since 1970 (UTC), which records get that need none of their own.
+    /// The time of the import, in milliseconds since 1970 (UTC), which records get that need none of their
+    /// own.
     pub now: i64,
     /// The sources of members, by the members' names.
     pub map: Vec<(String, String)>,
@@ -250,8 +251,8 @@ impl ImportOptions {
         Ok(())
     }
 
-    /// Appends the lines of the messages of a conversation, each of which belongs to the question before it unless it
-    /// names its turn.
+    /// Appends the lines of the messages of a conversation, each of which belongs to the question before it
+    /// unless it names its turn.
     pub(super) fn add_all(
         &self,
         program: &str,
@@ -281,7 +282,8 @@ impl ImportOptions {
         Ok(())
     }
 
-    /// The line of the title of a conversation, unless it was read before. It has no time, since it holds from now on.
+    /// The line of the title of a conversation, unless it was read before. It has no time, since it holds
+    /// from now on.
     fn title(&self, partition: &str, instance: &str, conversation: &Conversation) -> Option<Object> {
         let title = conversation.title.as_ref().filter(|title| !title.trim().is_empty())?;
         let scope = (partition.to_owned(), instance.to_owned());

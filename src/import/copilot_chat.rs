@@ -1,5 +1,5 @@
-//! Sessions of Copilot Chat in VS Code: `workspaceStorage/ID/chatSessions/SESSION.json`, one object, or `.jsonl`, an
-//! object and the changes of it, and the output of its command "Export Chat".
+//! Sessions of Copilot Chat in VS Code: `workspaceStorage/ID/chatSessions/SESSION.json`, one object, or
+//! `.jsonl`, an object and the changes of it, and the output of its command "Export Chat".
 
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::format::{ImportFormat, Origin, ReadFormat};

@@ -1,5 +1,5 @@
-//! Sessions of Copilot's command line: `~/.copilot/session-state/SESSION/events.jsonl`, an event a line. Compared with
-//! the files of version 1.0.102.
+//! Sessions of Copilot's command line: `~/.copilot/session-state/SESSION/events.jsonl`, an event a line.
+//! Compared with the files of version 1.0.102.
 
 use super::calls::OpenCalls;
 use super::contents::{text_or_empty, tool_call};

@@ -1,5 +1,5 @@
-//! Chats of Cursor: the database `state.vscdb` in its folder `globalStorage`, whose values are documents of JSON: a
-//! chat is `composerData:ID`, and its messages are in it, or are `bubbleId:ID:MESSAGE`.
+//! Chats of Cursor: the database `state.vscdb` in its folder `globalStorage`, whose values are documents of
+//! JSON: a chat is `composerData:ID`, and its messages are in it, or are `bubbleId:ID:MESSAGE`.
 
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};

@@ -47,7 +47,8 @@ impl Database {
 
 /// Reads the messages of one turn or session of a database.
 pub(super) trait ReadTurn {
-    /// Appends the lines of the turn with this key; of a damaged one, those that can be read. Errors if some cannot.
+    /// Appends the lines of the turn with this key; of a damaged one, those that can be read. Errors if some
+    /// cannot.
     fn read(&mut self, connection: &Connection, key: &TurnKey, lines: &mut Vec<Object>) -> Result<()>;
 }
 

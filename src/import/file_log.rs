@@ -1,4 +1,5 @@
-//! The outcome of the files of an import: those that were read, and those of which nothing was, with the reasons.
+//! The outcome of the files of an import: those that were read, and those of which nothing was, with the
+//! reasons.
 
 use crate::record::quote;
 use std::collections::BTreeMap;

@@ -98,7 +98,8 @@ pub fn find(places: &HomePlaces) -> Vec<FoundFiles> {
     found
 }
 
-/// The files at a path, in which `*` may stand for names: together if it stands below a folder of the program.
+/// The files at a path, in which `*` may stand for names: together if it stands below a folder of the
+/// program.
 fn found_at(format: &'static ImportFormat, path: &Path) -> Vec<FoundFiles> {
     let matches = expand(path);
     let files = |path: &PathBuf| {

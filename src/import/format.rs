@@ -24,8 +24,8 @@ pub struct ImportFormat {
     pub name: &'static str,
     /// The files that have it, for people.
     pub about: &'static str,
-    /// The places in a home directory where a program keeps such files; `*` is any one name, and [`DOWNLOADS`] the
-    /// folder of downloads.
+    /// The places in a home directory where a program keeps such files; `*` is any one name, and
+    /// [`DOWNLOADS`] the folder of downloads.
     pub places: &'static [&'static str],
     /// Whether its files have no times, so that `--from` and `--at` are needed.
     pub timeless: bool,

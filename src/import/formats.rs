@@ -171,8 +171,8 @@ pub fn named(name: &str) -> Result<&'static ImportFormat> {
     format.ok_or_else(|| ImportError::UnknownFormat { name: name.to_owned(), known: names() }.into())
 }
 
-/// Reads on from the first bytes of an input until a format recognizes them, or until they are all, or `limit` bytes.
-/// Errors as `input` does.
+/// Reads on from the first bytes of an input until a format recognizes them, or until they are all, or
+/// `limit` bytes. Errors as `input` does.
 pub(super) fn recognize(
     mut bytes: Vec<u8>,
     input: &mut dyn Read,

@@ -107,8 +107,8 @@ impl Sources {
         }
     }
 
-    /// Opens bytes; `is_operand` is whether the user named them, so that they are read in any form. `other` opens files
-    /// beside them.
+    /// Opens bytes; `is_operand` is whether the user named them, so that they are read in any form. `other`
+    /// opens files beside them.
     fn open_bytes(
         &mut self,
         name: String,

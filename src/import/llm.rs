@@ -1,6 +1,6 @@
-//! The database of simonw's llm, `logs.db`. Compared with the files of versions 0.3, 0.10, 0.19 and 0.36: until 0.4, a
-//! row of `log` or `logs` is a turn; from then on one of `responses`; from 0.32 on one of `turns`, with messages in a
-//! tree.
+//! The database of simonw's llm, `logs.db`. Compared with the files of versions 0.3, 0.10, 0.19 and 0.36:
+//! until 0.4, a row of `log` or `logs` is a turn; from then on one of `responses`; from 0.32 on one of
+//! `turns`, with messages in a tree.
 
 use super::contents::tool_call;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

@@ -1,5 +1,5 @@
-//! Conversations of LM Studio: `~/.lmstudio/conversations/TIME.conversation.json`, one object each. A message has
-//! versions, of which one is shown; only the conversation has a time.
+//! Conversations of LM Studio: `~/.lmstudio/conversations/TIME.conversation.json`, one object each. A message
+//! has versions, of which one is shown; only the conversation has a time.
 
 use super::contents::text;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};

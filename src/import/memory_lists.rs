@@ -1,5 +1,5 @@
-//! The memory lists of mem0 and contextd, as their programs print them: an array, or an object with the array in
-//! `results` or `memories`, which may be the result of a tool.
+//! The memory lists of mem0 and contextd, as their programs print them: an array, or an object with the array
+//! in `results` or `memories`, which may be the result of a tool.
 
 use super::conversation::ImportOptions;
 use super::error::ImportError;
@@ -118,8 +118,8 @@ fn output(object: &Object) -> Option<Object> {
 /// The length of a title that is made of a text, in characters, at most.
 const TITLE_CHARS: usize = 80;
 
-/// A memory of mem0 is one sentence about a user, an agent or a run. A later version of it is another memory, which
-/// stays beside the earlier one.
+/// A memory of mem0 is one sentence about a user, an agent or a run. A later version of it is another memory,
+/// which stays beside the earlier one.
 fn mem0(options: &ImportOptions, memory: Object, _: &mut Vec<Object>) -> Result<Object> {
     let text = memory.text("memory")?.ok_or_else(|| missing("memory"))?;
     let first = text.trim().lines().next().unwrap_or_default();
@@ -153,7 +153,8 @@ fn mem0(options: &ImportOptions, memory: Object, _: &mut Vec<Object>) -> Result<
     Ok(line)
 }
 
-/// A memory of contextd has the members of rsv's own, and some that rsv derives from signals and links, which it gets.
+/// A memory of contextd has the members of rsv's own, and some that rsv derives from signals and links, which
+/// it gets.
 fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>) -> Result<Object> {
     // Its id is kept, and `ingest` redacts no line with an id.
     if let Some(redactor) = &options.redactor {
@@ -201,7 +202,8 @@ fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>
 /// The name of the store in which contextd's uses were counted.
 const STORE: &str = "contextd";
 
-/// The member of the line of a signal without an id that has the time from which its id follows, until that is known.
+/// The member of the line of a signal without an id that has the time from which its id follows, until that
+/// is known.
 const DERIVED_FROM: &str = "derived_from";
 
 /// Gives the signals without an id theirs: those that are equal are counted, so that each has its own.
@@ -224,7 +226,8 @@ fn identify(signals: &mut [Object]) -> Result<()> {
     Ok(())
 }
 
-/// The line of a signal of contextd; `of` is the memory that it is about, with a time for a signal without one.
+/// The line of a signal of contextd; `of` is the memory that it is about, with a time for a signal without
+/// one.
 fn signal_line(
     options: &ImportOptions,
     signal: &Object,

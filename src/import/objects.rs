@@ -11,7 +11,8 @@ pub(super) trait Convert: Send {
     /// Appends the lines that an object stands for; none if it holds no messages.
     fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()>;
 
-    /// Appends the lines that were withheld, since later objects could have changed them, at the end of the input.
+    /// Appends the lines that were withheld, since later objects could have changed them, at the end of the
+    /// input.
     fn finish(&mut self, _lines: &mut Vec<Object>) -> Result<()> {
         Ok(())
     }

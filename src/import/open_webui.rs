@@ -1,5 +1,5 @@
-//! Chats of Open WebUI: the export of all chats or of one, an array, and the database `webui.db`, compared with that of
-//! version 0.12.4.
+//! Chats of Open WebUI: the export of all chats or of one, an array, and the database `webui.db`, compared
+//! with that of version 0.12.4.
 
 use super::account::MessageTree;
 use super::contents::text;

@@ -1,6 +1,7 @@
 //! Bodies of the APIs of models, and logs of them: a request, an answer, or both in one object, as in
-//! `{"request": …, "response": …}`, in the files of the batch API, and in those for fine-tuning. Bodies may be of
-//! OpenAI's chat completions, completions and Responses, of Anthropic's Messages, of Gemini, and of Ollama.
+//! `{"request": …, "response": …}`, in the files of the batch API, and in those for fine-tuning. Bodies may
+//! be of OpenAI's chat completions, completions and Responses, of Anthropic's Messages, of Gemini, and of
+//! Ollama.
 
 use super::contents::{said_text, text};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -62,7 +63,8 @@ fn holds_body(object: &Object, member: &str) -> bool {
 
 struct Log {
     options: ImportOptions,
-    /// The number of messages so far whose time is that of the command line: each gets a millisecond of its own.
+    /// The number of messages so far whose time is that of the command line: each gets a millisecond of its
+    /// own.
     timeless: i64,
 }
 

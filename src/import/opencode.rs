@@ -147,8 +147,8 @@ impl Revert {
         Revert { message: member("messageID"), part: member("partID"), is_reached: false }
     }
 
-    /// The parts before the place of the next message; `None` if none of it, and of those after it, is before the
-    /// place.
+    /// The parts before the place of the next message; `None` if none of it, and of those after it, is before
+    /// the place.
     fn kept(&mut self, id: &str, mut parts: Vec<Object>) -> Option<Vec<Object>> {
         if self.is_reached {
             return None;
@@ -203,7 +203,8 @@ impl Sessions {
         Sessions { options: options.clone(), has_revert, has_whole_messages: false, has_subagent: false }
     }
 
-    /// Reads the messages of a session that are whole: a user's has a text, and one of the model a list of parts.
+    /// Reads the messages of a session that are whole: a user's has a text, and one of the model a list of
+    /// parts.
     fn whole_messages(
         &self,
         connection: &Connection,

@@ -1,6 +1,6 @@
-//! Sessions of opencode before it had a database: `~/.local/share/opencode/storage`, in which the file of a session is
-//! `session/PROJECT/SESSION.json`, that of a message `message/SESSION/MESSAGE.json`, and that of a part
-//! `part/MESSAGE/PART.json`.
+//! Sessions of opencode before it had a database: `~/.local/share/opencode/storage`, in which the file of a
+//! session is `session/PROJECT/SESSION.json`, that of a message `message/SESSION/MESSAGE.json`, and that of a
+//! part `part/MESSAGE/PART.json`.
 
 use super::conversation::ImportOptions;
 use super::format::{ImportFormat, ReadFormat};

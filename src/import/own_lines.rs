@@ -19,8 +19,8 @@ impl OwnLines {
     }
 }
 
-/// The numbers that count seconds if they are the time of a line of another program: as milliseconds they would be of
-/// the years 1970 to 1973.
+/// The numbers that count seconds if they are the time of a line of another program: as milliseconds they
+/// would be of the years 1970 to 1973.
 const SECONDS: std::ops::Range<f64> = 1e8..1e11;
 
 impl Convert for OwnLines {

@@ -1,5 +1,5 @@
-//! Sessions of Qwen Code: `~/.qwen/projects/PROJECT/chats/SESSION.jsonl`, an entry a line. Compared with the files of
-//! versions 0.15.10, 0.18.1 and 0.24.4.
+//! Sessions of Qwen Code: `~/.qwen/projects/PROJECT/chats/SESSION.jsonl`, an entry a line. Compared with the
+//! files of versions 0.15.10, 0.18.1 and 0.24.4.
 
 use super::calls::OpenCalls;
 use super::contents::{said_text, tool_call, without_files};

@@ -55,7 +55,8 @@ impl ReadFiles {
         state.is_scanned && state.read.is_empty()
     }
 
-    /// The files whose lines are stored, for the next watch; `None` if they are the same as when this was called last.
+    /// The files whose lines are stored, for the next watch; `None` if they are the same as when this was
+    /// called last.
     pub fn take_text(&self) -> Option<String> {
         let mut state = self.state();
         std::mem::take(&mut state.is_changed).then(|| {

@@ -107,8 +107,8 @@ pub(super) fn first_object(json: &str) -> Option<Object> {
     }
 }
 
-/// The length of the JSON value at the beginning of a text, by brackets and strings alone; all of the text if the value
-/// does not end in it.
+/// The length of the JSON value at the beginning of a text, by brackets and strings alone; all of the text if
+/// the value does not end in it.
 fn value_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0_usize, 0);

@@ -1,5 +1,5 @@
-//! The export of a Slack workspace: a file of messages for each day in the folder of each channel, which the zip
-//! archive has beside lists of channels and users.
+//! The export of a Slack workspace: a file of messages for each day in the folder of each channel, which the
+//! zip archive has beside lists of channels and users.
 
 use super::contents::text;
 use super::conversation::{Conversation, ImportOptions, ImportedMessage, UserNames};

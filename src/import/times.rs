@@ -9,12 +9,12 @@ use jiff::tz::TimeZone;
 /// The number from which on numbers count seconds: a time of March 1973. Smaller numbers may be of any unit.
 const FIRST_SECOND: f64 = 1e8;
 
-/// The number from which on numbers count milliseconds, microseconds and nanoseconds, of the same day, each with its
-/// share of a millisecond.
+/// The number from which on numbers count milliseconds, microseconds and nanoseconds, of the same day, each
+/// with its share of a millisecond.
 const FIRST_OF_UNITS: [(f64, f64); 4] = [(1e17, 1e-6), (1e14, 1e-3), (1e11, 1.0), (FIRST_SECOND, 1e3)];
 
-/// A number of seconds, milliseconds, microseconds or nanoseconds since 1970 in milliseconds: its size says which it
-/// counts. Errors if it is before March 1973, or after the year 5138.
+/// A number of seconds, milliseconds, microseconds or nanoseconds since 1970 in milliseconds: its size says
+/// which it counts. Errors if it is before March 1973, or after the year 5138.
 pub(super) fn from_number(number: f64) -> Result<i64> {
     let unit = FIRST_OF_UNITS.iter().find(|(first, _)| number.abs() >= *first);
     match unit {

@@ -1,6 +1,6 @@
-//! Chats that WhatsApp exports: text, in which a line with a date, a time and a name begins each message. Whether the
-//! day or the month comes first follows from the dates of the file; if they do not say, it is the day, and a note says
-//! so.
+//! Chats that WhatsApp exports: text, in which a line with a date, a time and a name begins each message.
+//! Whether the day or the month comes first follows from the dates of the file; if they do not say, it is the
+//! day, and a note says so.
 
 use super::blocks::{Block, BlockFormat, Blocks};
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
@@ -63,9 +63,9 @@ enum DateOrder {
     MonthFirst,
 }
 
-/// The order of the day and the month in the dates of a chat: that in which more dates are days of the past, or, if
-/// that does not say, in which the messages ascend, or, if neither does, that which the form of the dates has in the
-/// languages that write them so. `None` if nothing says.
+/// The order of the day and the month in the dates of a chat: that in which more dates are days of the past,
+/// or, if that does not say, in which the messages ascend, or, if neither does, that which the form of the
+/// dates has in the languages that write them so. `None` if nothing says.
 fn date_order(text: &str, options: &ImportOptions) -> Option<DateOrder> {
     // A day more, since the clock of the sender may be in another zone.
     let latest = options.now + 24 * 60 * 60 * 1000;
@@ -113,14 +113,14 @@ fn is_of_program(heading: &Object) -> bool {
 /// The character before what the program itself writes.
 const MARK: char = '\u{200e}';
 
-/// The members of a heading with a date such as `11/21/26`, of one that has a time such as `8:03 PM` too, and of one
-/// with a date such as `2026-11-21`.
+/// The members of a heading with a date such as `11/21/26`, of one that has a time such as `8:03 PM` too, and
+/// of one with a date such as `2026-11-21`.
 const SLASH: &str = "slash";
 const AMERICAN: &str = "american";
 const ISO: &str = "iso";
 
-/// The time of a heading, in milliseconds since 1970 (UTC); none if there is no such time. `order` has the places of
-/// the year, the month and the day among the numbers of its date.
+/// The time of a heading, in milliseconds since 1970 (UTC); none if there is no such time. `order` has the
+/// places of the year, the month and the day among the numbers of its date.
 fn time(heading: &Object, order: [usize; 3], options: &ImportOptions) -> Option<i64> {
     let number = |member| heading.integer(member).ok().flatten();
     let numbers = [number("first")?, number("second")?, number("third")?];
@@ -206,7 +206,8 @@ const HALVES: [(&[&str], i64); 2] = [
     (&["pm", "下午", "中午", "晚上", "오후", "午後", "μμ"], 12),
 ];
 
-/// The hour, the minute and the second in a text such as `20:03`, `8:03:00 p. m.` or `下午8:03`; none of another text.
+/// The hour, the minute and the second in a text such as `20:03`, `8:03:00 p. m.` or `下午8:03`; none of
+/// another text.
 fn clock(text: &str) -> Option<[i64; 3]> {
     let text = text.to_lowercase();
     let is_of_digits = |c: char| c.is_ascii_digit() || c == ':' || c == '.';
@@ -231,8 +232,8 @@ fn clock(text: &str) -> Option<[i64; 3]> {
     }
 }
 
-/// The three numbers at the beginning of a text such as `21.11.26, 20:03`, with what stands between them, and the text
-/// after them; none of another text.
+/// The three numbers at the beginning of a text such as `21.11.26, 20:03`, with what stands between them, and
+/// the text after them; none of another text.
 fn date(text: &str) -> Option<([i64; 3], char, &str)> {
     let (mut numbers, mut rest, mut between) = ([0; 3], text, ' ');
     for (at, number) in numbers.iter_mut().enumerate() {
@@ -247,8 +248,8 @@ fn date(text: &str) -> Option<([i64; 3], char, &str)> {
     Some((numbers, between, rest))
 }
 
-/// The date, the time, the name and the first line of a message in a line such as `[21.11.26, 08:03:00] Ada: Hello` or
-/// `11/21/26, 8:03 AM - Ada: Hello`; none of another line.
+/// The date, the time, the name and the first line of a message in a line such as `[21.11.26, 08:03:00] Ada:
+/// Hello` or `11/21/26, 8:03 AM - Ada: Hello`; none of another line.
 fn heading(line: &str) -> Option<Object> {
     let line = line.trim_start_matches(['\u{feff}', '\u{200e}', '\u{200f}']);
     let (when, rest, has_brackets) = match line.strip_prefix('[') {

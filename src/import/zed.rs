@@ -1,5 +1,5 @@
-//! Threads of Zed's agent: the database `~/.local/share/zed/threads/threads.db`, whose rows are documents of JSON, most
-//! compressed by zstd. Only a thread has a time.
+//! Threads of Zed's agent: the database `~/.local/share/zed/threads/threads.db`, whose rows are documents of
+//! JSON, most compressed by zstd. Only a thread has a time.
 
 use super::conversation::{Conversation, ImportOptions, ImportedMessage};
 use super::database::{Database, DatabaseLines, ReadTurn, TurnKey, turns};

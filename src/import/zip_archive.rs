@@ -1,4 +1,5 @@
-//! The files in a zip archive, as streams. Nothing is extracted, so that the names in an archive are only shown.
+//! The files in a zip archive, as streams. Nothing is extracted, so that the names in an archive are only
+//! shown.
 
 use super::error::ImportError;
 use super::format::Bytes;

@@ -67,8 +67,8 @@ impl Ingest {
         self.add_checked(None, vec![Record::Stored(memory)], None, false)
     }
 
-    /// Adds the link from the last record of the batch to the message of an id, which it corrects. Errors if that is no
-    /// message of the scope's partition.
+    /// Adds the link from the last record of the batch to the message of an id, which it corrects. Errors if
+    /// that is no message of the scope's partition.
     pub fn add_correction(&mut self, id: &str, store: &mut dyn Store) -> Result<()> {
         let Some(Record::Stored(last)) = self.records.last() else { return Ok(()) };
         let scopes = Scopes::Partition(last.scope.partition.clone());
@@ -99,8 +99,8 @@ impl Ingest {
         }
     }
 
-    /// Adds a line of any kind; `own` is whether it names that. Errors, which begin with the member at fault, leave the
-    /// batch as it was.
+    /// Adds a line of any kind; `own` is whether it names that. Errors, which begin with the member at fault,
+    /// leave the batch as it was.
     pub(super) fn add_line(&mut self, place: SourceLocation, own: bool, content: LineContent) -> Result<()> {
         let line = match content {
             LineContent::System(line) if !self.completion.options.keep_system => {
@@ -142,8 +142,8 @@ impl Ingest {
         Ok(())
     }
 
-    /// Adds a vector or a link, unless its record was refused in an earlier batch; a store refuses those of its own
-    /// batch.
+    /// Adds a vector or a link, unless its record was refused in an earlier batch; a store refuses those of
+    /// its own batch.
     fn add_reference(&mut self, place: SourceLocation, record: Record) -> Result<()> {
         if let Some(why) = self.refused.refusal(&record) {
             return Err(StoreFault::Refused { why }.into());

@@ -68,9 +68,9 @@ pub(super) fn claim(entries: &[Entry], records: &[Record], store: &mut dyn Store
     }
 }
 
-/// Refuses the commits that cannot be stored whole: one that does not follow the last archive of its session, takes the
-/// place of a memory that is archived, or has words of a message that was forgotten meanwhile. Their records leave the
-/// batch.
+/// Refuses the commits that cannot be stored whole: one that does not follow the last archive of its session,
+/// takes the place of a memory that is archived, or has words of a message that was forgotten meanwhile.
+/// Their records leave the batch.
 pub(super) fn check(entries: &mut [Entry], records: &mut Vec<Record>, store: &mut dyn Store) -> Result<()> {
     let mut known = KnownCommits::default();
     let mut all = std::mem::take(records).into_iter();

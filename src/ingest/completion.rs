@@ -30,8 +30,8 @@ impl Completion {
         WriteRules { forgotten, source, import: self.options.undoable.as_ref() }
     }
 
-    /// Fills in the missing fields of a draft, and removes a recalled block from a turn of a conversation. Errors if
-    /// nothing else is left of the turn.
+    /// Fills in the missing fields of a draft, and removes a recalled block from a turn of a conversation.
+    /// Errors if nothing else is left of the turn.
     pub(super) fn complete(&mut self, mut draft: Draft) -> Result<StoredRecord> {
         if draft.role.is_some() {
             let content = draft.content();
@@ -66,8 +66,8 @@ impl Completion {
         Ok(record)
     }
 
-    /// The trace of an imported message or action that has none: that of the question before it in its scope. A question's own
-    /// is derived.
+    /// The trace of an imported message or action that has none: that of the question before it in its scope.
+    /// A question's own is derived.
     fn turn_trace(&self, draft: &Draft) -> Result<String> {
         let scope = draft.scope(self.options.partition.as_deref(), self.options.instance.as_deref())?;
         let question = self.questions.get(&scope).filter(|_| draft.role != Some(Role::User));

@@ -1,20 +1,23 @@
 //! Copies of one action that several ways brought: one of them stays, in the turn whose messages stay.
 //!
-//! The actions of a turn go along with its messages where these give way to copies. Of a turn without messages, which have
-//! given way before, an action is a copy of another one if both have the same partition and call, in different instances,
-//! and one of them was imported. An id that a provider drew is enough for that. Others, such as `call_1`, come again in
-//! every conversation: then the purpose must be the same, at nearly one time.
+//! The actions of a turn go along with its messages where these give way to copies. Of a turn without
+//! messages, which have given way before, an action is a copy of another one if both have the same partition
+//! and call, in different instances, and one of them was imported. An id that a provider drew is enough for
+//! that. Others, such as `call_1`, come again in every conversation: then the purpose must be the same, at
+//! nearly one time.
 
 use crate::error::Result;
 use crate::record::{ACTION, Record, Scopes, StoredRecord};
 use crate::store::{Select, Store, Walk, WriteOutcome, WriteRules};
 use std::collections::{BTreeMap, HashMap};
 
-/// The beginnings of the ids that providers draw, and the least number of drawn letters and digits after them.
+/// The beginnings of the ids that providers draw, and the least number of drawn letters and digits after
+/// them.
 const DRAWN: [&str; 4] = ["toolu_", "call_", "fc_", "tooluse_"];
 const MIN_DRAWN: usize = 16;
 
-/// The time, in milliseconds, within which ways date one call: a proxy has that of the request with its result.
+/// The time, in milliseconds, within which ways date one call: a proxy has that of the request with its
+/// result.
 const NEAR: u64 = 10 * 60 * 1000;
 
 /// The number of actions that are looked up at once.
@@ -23,8 +26,9 @@ const AT_ONCE: usize = 500;
 /// The most copies that one call can have.
 const MOST: usize = 16;
 
-/// The id of the action that stays in the place of each copy, by the id of the copy, for the new ones of a batch that was
-/// written. `of_messages` has the same of messages that give way to copies: the actions of their turns go along.
+/// The id of the action that stays in the place of each copy, by the id of the copy, for the new ones of a
+/// batch that was written. `of_messages` has the same of messages that give way to copies: the actions of
+/// their turns go along.
 pub(super) fn find(
     store: &mut dyn Store,
     records: &[Record],
@@ -88,8 +92,8 @@ fn rank(action: &StoredRecord) -> (bool, &str, &str) {
     (action.scope.is_of_partition_alone(), &action.scope.instance, &action.id)
 }
 
-/// Writes the actions of turns whose messages give way into the turns of the messages that stay. Returns the ids of
-/// these actions by those of the former.
+/// Writes the actions of turns whose messages give way into the turns of the messages that stay. Returns the
+/// ids of these actions by those of the former.
 fn moved(store: &mut dyn Store, of_messages: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, String>> {
     if of_messages.is_empty() || store.count(&Select::records(vec![&ACTION], Scopes::All), 1)? == 0 {
         return Ok(BTreeMap::new());

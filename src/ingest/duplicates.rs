@@ -21,14 +21,15 @@ use std::sync::Arc;
 /// conversations may have been stored in one instance between them.
 const REACH: usize = 8;
 
-/// The length, in bytes, of a message and its neighbour together from which on nobody says the same by chance.
+/// The length, in bytes, of a message and its neighbour together from which on nobody says the same by
+/// chance.
 const DISTINCTIVE: usize = 64;
 
 /// The number of messages that are looked up at once.
 const AT_ONCE: usize = 500;
 
-/// Removes the copies among the messages of a batch that was written and in the store, at a time in milliseconds since
-/// 1970, UTC; the outcomes of those that go become those of messages that were there.
+/// Removes the copies among the messages of a batch that was written and in the store, at a time in
+/// milliseconds since 1970, UTC; the outcomes of those that go become those of messages that were there.
 pub(super) fn remove<'a>(
     store: &mut dyn Store,
     records: &'a [Record],
@@ -75,8 +76,8 @@ pub(super) fn remove<'a>(
     Ok(())
 }
 
-/// The rules of recall that messages get from their copies, by the ids of these. They follow from those of the copies
-/// alone, so that stores that exchange exports get the same.
+/// The rules of recall that messages get from their copies, by the ids of these. They follow from those of
+/// the copies alone, so that stores that exchange exports get the same.
 fn rules_of_originals(store: &mut dyn Store, originals: &BTreeMap<&str, &str>) -> Result<Vec<Record>> {
     let all = Select::records(vec![&RECALL], Scopes::All);
     if store.count(&all, 1)? == 0 {
@@ -99,8 +100,8 @@ fn rules_of_originals(store: &mut dyn Store, originals: &BTreeMap<&str, &str>) -
     Ok(rules)
 }
 
-/// Whether a message gives way to a copy: one in an instance that nobody named gives way to one in a conversation of its
-/// own, else the greater name to the lesser.
+/// Whether a message gives way to a copy: one in an instance that nobody named gives way to one in a
+/// conversation of its own, else the greater name to the lesser.
 fn gives_way(scope: &Scope, other: &Scope) -> bool {
     let rank = |scope: &Scope| (scope.is_of_partition_alone(), scope.instance.clone());
     rank(scope) > rank(other)
@@ -204,7 +205,8 @@ impl Surroundings {
         Ok(Surroundings { neighbours, tombstones })
     }
 
-    /// The copies among the neighbours of two messages that resemble each other; `None` if these are no copies.
+    /// The copies among the neighbours of two messages that resemble each other; `None` if these are no
+    /// copies.
     fn copies_around(&self, message: &Message, other: &Message) -> Option<Vec<(&Message, &Message)>> {
         let (own, others) = (&self.neighbours[message.id()], &self.neighbours[other.id()]);
         let (mut copies, mut longest, mut differ) = (Vec::new(), None, false);
@@ -225,8 +227,8 @@ impl Surroundings {
         (has_copies || message.has_id_of(other)).then_some(copies)
     }
 
-    /// The ids of those messages which are copies of what was forgotten, as the tombstones with them say. Fails if the
-    /// store cannot be read.
+    /// The ids of those messages which are copies of what was forgotten, as the tombstones with them say.
+    /// Fails if the store cannot be read.
     fn forgotten(&self, store: &mut dyn Store, kept_out: &[(&Message, &Tombstone)]) -> Result<Vec<String>> {
         if kept_out.is_empty() {
             return Ok(Vec::new());

@@ -238,8 +238,8 @@ pub(super) struct WrittenBatch<'a> {
 }
 
 impl<'a> WrittenBatch<'a> {
-    /// The outcome of an entry; its line is empty unless `echo`, and if all of it was kept out. Entries come in their
-    /// order: `forgetting` knows what was kept out before the lines that name it.
+    /// The outcome of an entry; its line is empty unless `echo`, and if all of it was kept out. Entries come
+    /// in their order: `forgetting` knows what was kept out before the lines that name it.
     pub(super) fn outcome(&mut self, mut entry: Entry) -> IngestedLine {
         let first = self.records[entry.records.clone()].first().and_then(Record::stored);
         let mut line = IngestedLine {
@@ -258,8 +258,8 @@ impl<'a> WrittenBatch<'a> {
         if let Some(error) = entry.without_vector.filter(|_| line.line.is_ok()) {
             line.line = Err(line.located(error));
         }
-        // A line without records, such as a request, is passed on as it is; so is a second vector, since its record
-        // has one of the model, by which it is found.
+        // A line without records, such as a request, is passed on as it is; so is a second vector, since its
+        // record has one of the model, by which it is found.
         let is_stored = line.counts.new + line.counts.same > 0 || line.note.is_some();
         if self.echo && line.line.is_ok() && (is_stored || entry.records.is_empty()) {
             line.line = Ok(self.line_to_pass_on(entry.records.start, entry.passed_on.as_ref()));

@@ -125,7 +125,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Errors if documents would take the place of others that were made of another directory, file or address.
+    /// Errors if documents would take the place of others that were made of another directory, file or
+    /// address.
     pub(super) fn check_origins(&mut self, records: &[Record], store: &mut dyn Store) -> Result<()> {
         for record in records {
             let Record::Stored(document) = record else { continue };

@@ -1,4 +1,5 @@
-//! Takes from imported records the vectors that do not fit their model, so that the records are stored without them.
+//! Takes from imported records the vectors that do not fit their model, so that the records are stored
+//! without them.
 
 use super::entry::Entry;
 use super::error::IngestError;

@@ -6,8 +6,9 @@ use crate::record::{ACTION, Link, Record, Role, Scopes, StoredRecord};
 use crate::store::{Select, Store};
 use rustc_hash::FxHashMap;
 
-/// Gives messages that came without a seq and share a timestamp the order of their arrival, after the messages that
-/// their trace has at that time, in the batch or in the store; and actions theirs, after such actions.
+/// Gives messages that came without a seq and share a timestamp the order of their arrival, after the
+/// messages that their trace has at that time, in the batch or in the store; and actions theirs, after such
+/// actions.
 pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn Store) -> Result<()> {
     let unordered = entries.iter().filter(|entry| !entry.ordered).flat_map(|entry| entry.records.clone());
     // The number of each trace, and the first message of each.
@@ -33,8 +34,8 @@ pub(super) fn order(entries: &[Entry], records: &mut [Record], store: &mut dyn S
     Ok(())
 }
 
-/// The time and seq of the last stored record of each kind and trace at the time of its first one in the batch,
-/// except that one.
+/// The time and seq of the last stored record of each kind and trace at the time of its first one in the
+/// batch, except that one.
 fn stored(firsts: &[&StoredRecord], store: &mut dyn Store) -> Result<Vec<(i64, u32)>> {
     let at_its_time = |message: &&StoredRecord| {
         let time = Some(message.timestamp);

@@ -39,7 +39,8 @@ struct Batch<T> {
     bytes: u64,
 }
 
-/// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a commit.
+/// A feed pauses if nothing arrives for this time: longer than a disk takes for a read, shorter than a
+/// commit.
 const PAUSE_THRESHOLD: Duration = Duration::from_millis(1);
 /// After this many objects without a pause, the writer is a program that has more, and a short wait for it
 /// costs less than a commit.

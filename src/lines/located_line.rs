@@ -24,7 +24,8 @@ pub enum LineContent {
 }
 
 impl LocatedLine {
-    /// Identifies an object and checks it, after `prepare` has changed it, unless it is a message of the system.
+    /// Identifies an object and checks it, after `prepare` has changed it, unless it is a message of the
+    /// system.
     pub fn new(
         LocatedObject { location, mut object }: LocatedObject,
         prepare: &impl Fn(&mut Object),

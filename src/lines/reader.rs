@@ -156,8 +156,8 @@ impl<R: Read> Reader<R> {
         Error::from(error).at(self.location(line))
     }
 
-    /// The first byte of the next value, at `start`; skips white space, a byte order mark, and the separators of an
-    /// array.
+    /// The first byte of the next value, at `start`; skips white space, a byte order mark, and the separators
+    /// of an array.
     fn next_significant_byte(&mut self) -> Result<Option<u8>> {
         loop {
             if self.start == self.buffer.len() && !self.fill_buffer()? {
@@ -218,8 +218,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Resumes after an invalid value: on the next line, or, if the error is on a later line than the beginning of the
-    /// value, on the next line that begins an object.
+    /// Resumes after an invalid value: on the next line, or, if the error is on a later line than the
+    /// beginning of the value, on the next line that begins an object.
     fn recover(&mut self, later: bool) -> Result<()> {
         self.skip_line()?;
         self.ended = true;

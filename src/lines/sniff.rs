@@ -3,7 +3,8 @@
 use super::error::LineError;
 use crate::error::Error;
 
-/// Binary formats and encodings: their first bytes, what they are, and the command that prints what is in a file.
+/// Binary formats and encodings: their first bytes, what they are, and the command that prints what is in a
+/// file.
 const BINARY: &[(&[u8], &str, &str)] = &[
     (b"\x1f\x8b", "is compressed by gzip", "gzip -dc FILE"),
     (b"PK\x03\x04", "is a zip archive", "unzip -p FILE"),

@@ -1,12 +1,14 @@
-//! Text in front of lines of records, as a program's warning in a pipe: taken for one message, it would hide them.
+//! Text in front of lines of records, as a program's warning in a pipe: taken for one message, it would hide
+//! them.
 
 use super::error::LineError;
 use super::reader::Reader;
 use crate::error::Error;
 use crate::record::{Commit, Line, Object};
 
-/// The error if a text is some lines and then nothing but records; `limit` is the greatest length of a record, in
-/// bytes. JSON of any other shape belongs to the text, and so does a record with more text behind it.
+/// The error if a text is some lines and then nothing but records; `limit` is the greatest length of a
+/// record, in bytes. JSON of any other shape belongs to the text, and so does a record with more text behind
+/// it.
 pub fn records_after_text(name: &str, text: &str, limit: usize) -> Option<Error> {
     let mut start = 0;
     let mut line = 1;

@@ -1,5 +1,5 @@
-//! Clusters of similar memories, for consolidation: memories of one partition, category and outcome, each of which is
-//! similar to each other one (complete link).
+//! Clusters of similar memories, for consolidation: memories of one partition, category and outcome, each of
+//! which is similar to each other one (complete link).
 
 use crate::error::Result;
 use crate::memory::{self, PriorRule, is_active};

@@ -30,16 +30,16 @@ impl Graph {
         Ok(Graph::new(messages, links))
     }
 
-    /// The part of the graph that is at most `hops` links away from a message of some scopes. Errors if it is in none of
-    /// them.
+    /// The part of the graph that is at most `hops` links away from a message of some scopes. Errors if it is
+    /// in none of them.
     pub fn around(store: &mut dyn Store, scopes: &Scopes, id: &str, hops: usize) -> Result<Graph> {
         let id = &store::full_id(store, id, scopes)?;
         let around = scopes_around(store, scopes, id)?;
         Ok(Graph::read(store, &around)?.neighbourhood(id, hops))
     }
 
-    /// The links of the strongest path between two messages of some scopes, as `path` finds it. Errors if either is in
-    /// none of them.
+    /// The links of the strongest path between two messages of some scopes, as `path` finds it. Errors if
+    /// either is in none of them.
     pub fn path_between(
         store: &mut dyn Store,
         scopes: &Scopes,
@@ -65,7 +65,8 @@ impl Graph {
         self.messages.iter().map(|message| message.id.clone()).collect()
     }
 
-    /// The part of the graph that is at most `hops` links away from a message; empty if the message is not there.
+    /// The part of the graph that is at most `hops` links away from a message; empty if the message is not
+    /// there.
     fn neighbourhood(self, id: &str, hops: usize) -> Graph {
         let ends = self.ends();
         let Some(start) = self.places.get(id).copied() else { return Graph::new(Vec::new(), Vec::new()) };
@@ -95,9 +96,9 @@ impl Graph {
         ends
     }
 
-    /// The links of the strongest path between two messages, in its order: the one with the greatest product of scores,
-    /// where the link from a question to its answer counts 1 (Dijkstra 1959, over logarithms). `None` if there is no
-    /// path.
+    /// The links of the strongest path between two messages, in its order: the one with the greatest product
+    /// of scores, where the link from a question to its answer counts 1 (Dijkstra 1959, over logarithms).
+    /// `None` if there is no path.
     // By hand: of equally strong paths petgraph gives any; here the order of the messages decides.
     fn path(&self, from: &str, to: &str) -> Option<Vec<&Link>> {
         let ends = self.ends();

@@ -104,8 +104,8 @@ impl Stats {
     }
 }
 
-/// The sizes of the groups of linked nodes, of `count` nodes that are linked as `ends` says (union-find, the sizes at
-/// the roots).
+/// The sizes of the groups of linked nodes, of `count` nodes that are linked as `ends` says (union-find, the
+/// sizes at the roots).
 // By hand: petgraph's has no sizes, and nothing else of it would be used.
 fn component_sizes(count: usize, ends: &[(u32, u32)]) -> Vec<usize> {
     let mut parents: Vec<u32> = (0..count as u32).collect();

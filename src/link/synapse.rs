@@ -1,7 +1,8 @@
 //! Synapses: which records of a kind in a partition resemble each other, by the vectors that they have.
 //!
-//! A record is linked as soon as it has a vector: it is compared with all records that are linked already, so that the
-//! graph grows with the store and is never made as a whole. Neighbours in time are compared like all others.
+//! A record is linked as soon as it has a vector: it is compared with all records that are linked already, so
+//! that the graph grows with the store and is never made as a whole. Neighbours in time are compared like all
+//! others.
 
 use super::groups::{Group, Purpose, groups};
 use crate::backfill;
@@ -16,8 +17,8 @@ use std::collections::{HashMap, HashSet};
 /// The number of records that are compared and linked at a time: an interrupted run loses no more than these.
 const BATCH_RECORDS: usize = 8192;
 
-/// The number of records that are linked before a search, and the number of vectors that they are compared with
-/// together: 6 of 100 000 records take 15 ms. At least one is linked.
+/// The number of records that are linked before a search, and the number of vectors that they are compared
+/// with together: 6 of 100 000 records take 15 ms. At least one is linked.
 const CATCH_UP_RECORDS: usize = 64;
 const CATCH_UP_COMPARISONS: usize = 640_000;
 
@@ -32,8 +33,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of the settings for a store, with the given threshold or degree instead of theirs; `None` for a store
-    /// without vectors. Errors if no cosine can reach the threshold.
+    /// The plan of the settings for a store, with the given threshold or degree instead of theirs; `None` for
+    /// a store without vectors. Errors if no cosine can reach the threshold.
     pub fn from_settings(
         store: &mut dyn Store,
         settings: &Settings,
@@ -151,7 +152,8 @@ fn link_newest(store: &mut dyn Store, settings: &Settings, scopes: &Scopes) -> R
     Ok(())
 }
 
-/// The links that were made, and the ends of those that were displaced again: no two messages are compared twice.
+/// The links that were made, and the ends of those that were displaced again: no two messages are compared
+/// twice.
 #[derive(Default)]
 struct LinkChanges {
     made: Vec<Link>,
@@ -306,8 +308,8 @@ impl SynapseGraph {
         self.ends[other].push((one, score));
     }
 
-    /// Adds the synapses of a batch: each record gets its strongest ones, up to `degree`, and displaces a weaker one
-    /// where the other record has `degree` already.
+    /// Adds the synapses of a batch: each record gets its strongest ones, up to `degree`, and displaces a
+    /// weaker one where the other record has `degree` already.
     fn grow<'a>(&mut self, batch: &'a [Compared], degree: usize) -> Changes<'a> {
         let mut changes = Changes::default();
         let mut added = HashMap::new();

@@ -140,8 +140,8 @@ impl Call<'_> {
         Ok(embedder)
     }
 
-    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted, and none that is
-    /// never recalled.
+    /// The hits of a request, as rsv-search finds them, for a model: of long messages what is quoted, and
+    /// none that is never recalled.
     pub(super) fn hits(
         &self,
         store: &mut dyn Store,
@@ -162,7 +162,8 @@ impl Call<'_> {
         Ok(hits)
     }
 
-    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Errors with the first line that is refused.
+    /// Stores lines as rsv-ingest does, in a scope; `add` adds them. Errors with the first line that is
+    /// refused.
     pub(super) fn ingest(
         &self,
         scope: &Scope,

@@ -45,8 +45,8 @@ impl ClientScope {
         self.to_write(None).map(|scope| scope.partition)
     }
 
-    /// The scope of a call that names a project, or none. Errors if it is not allowed, whether or not there is such a
-    /// partition.
+    /// The scope of a call that names a project, or none. Errors if it is not allowed, whether or not there
+    /// is such a partition.
     pub(super) fn of_project(&self, project: Option<&str>) -> Result<ClientScope> {
         let own = self.partition()?;
         let Some(project) = project.filter(|project| *project != own) else { return Ok(self.clone()) };
@@ -99,7 +99,8 @@ impl ScopeRule {
     }
 }
 
-/// The partition of the project that the first root that is a directory belongs to; without one, the working directory.
+/// The partition of the project that the first root that is a directory belongs to; without one, the working
+/// directory.
 pub(super) fn partition_of(roots: &[String], settings: &Settings) -> Result<String> {
     let directory = match roots.iter().find_map(|uri| directory(uri)) {
         Some(directory) => directory,

@@ -1,5 +1,5 @@
-//! The same over HTTP (the protocol's Streamable HTTP, without sessions): each request is answered on its own, for the
-//! caller that sends it.
+//! The same over HTTP (the protocol's Streamable HTTP, without sessions): each request is answered on its
+//! own, for the caller that sends it.
 
 use super::call::Server;
 use super::client_scope::{ClientScope, ScopeRule};

@@ -13,7 +13,8 @@ pub struct Options {
     pub partition: Option<String>,
     /// The instance of all calls.
     pub instance: Option<String>,
-    /// Whether the partition follows from the client's root where none is given; else it is that without a name.
+    /// Whether the partition follows from the client's root where none is given; else it is that without a
+    /// name.
     pub by_root: bool,
     /// The greatest number of tokens of stored text in an answer.
     pub max_tokens: usize,

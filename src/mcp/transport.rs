@@ -1,7 +1,9 @@
-//! The messages of a client: one a line, or a batch in one line, which the protocol of 2025-03-26 has and no other.
+//! The messages of a client: one a line, or a batch in one line, which the protocol of 2025-03-26 has and no
+//! other.
 //!
-//! By hand, since rmcp's transport refuses every batch. The requests of a batch are worked on like any others; their
-//! answers wait for each other, and are sent in one array. A request that is cancelled gets no answer there either.
+//! By hand, since rmcp's transport refuses every batch. The requests of a batch are worked on like any
+//! others; their answers wait for each other, and are sent in one array. A request that is cancelled gets no
+//! answer there either.
 
 use super::batch::{Batches, Reading};
 use rmcp::model::{ClientNotification, JsonRpcMessage, ProtocolVersion, ServerResult};

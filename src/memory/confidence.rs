@@ -1,5 +1,5 @@
-//! The confidence in a memory: the mean of a Beta distribution, whose prior counts as some observations and to which
-//! each type of signal adds its weighted counts.
+//! The confidence in a memory: the mean of a Beta distribution, whose prior counts as some observations and
+//! to which each type of signal adds its weighted counts.
 
 use crate::record::{EXPLICIT_SIGNALS, Object, SignalType, USES};
 use std::collections::BTreeMap;
@@ -54,8 +54,9 @@ impl Weights {
         object
     }
 
-    /// Reads the sums of a partition: explicit signals that agreed with the predictions of a type count for it,
-    /// others against it. Explicit signals themselves begin at 7 for and 3 against, the others at 5 and 5.
+    /// Reads the sums of a partition: explicit signals that agreed with the predictions of a type count for
+    /// it, others against it. Explicit signals themselves begin at 7 for and 3 against, the others at 5 and
+    /// 5.
     pub fn from_sums(sums: &BTreeMap<String, i64>) -> Weights {
         let sum = |counter: &str| sums.get(counter).copied().unwrap_or_default() as f64;
         let raw = SignalType::ALL.map(|signal_type| {

@@ -51,7 +51,8 @@ pub fn derive_for_export<'a>(
     derive_members(store, records, rule, Members { times: true, evidence: false })
 }
 
-/// As `derive`, without `updated_at`, for which the last signal of each memory would be read; see `derive_times`.
+/// As `derive`, without `updated_at`, for which the last signal of each memory would be read; see
+/// `derive_times`.
 pub fn derive_untimed<'a>(
     store: &mut dyn Store,
     records: impl IntoIterator<Item = &'a mut StoredRecord>,
@@ -185,7 +186,8 @@ pub fn is_active(memory: &StoredRecord) -> bool {
     memory.member_text("state") != ARCHIVED
 }
 
-/// Whether the confidence in a memory, whose members are derived, is high enough; `least` overrules the floors.
+/// Whether the confidence in a memory, whose members are derived, is high enough; `least` overrules the
+/// floors.
 pub fn is_trusted(memory: &StoredRecord, least: Option<f64>) -> bool {
     let floor = least.unwrap_or(match Origin::of(memory) {
         Origin::Explicit => EXPLICIT_FLOOR,

@@ -31,7 +31,8 @@ impl State {
     }
 }
 
-/// The last `count` records of a selection in a state, without the last `offset`, oldest first; with derived members.
+/// The last `count` records of a selection in a state, without the last `offset`, oldest first; with derived
+/// members.
 pub fn last(
     store: &mut dyn Store,
     which: &Select,
@@ -56,8 +57,8 @@ pub fn last(
     }
 }
 
-/// A memory for people on three lines: its short id, time and title; the row of `standing`; and the first line of its
-/// text that is no heading and says more than the title.
+/// A memory for people on three lines: its short id, time and title; the row of `standing`; and the first
+/// line of its text that is no heading and says more than the title.
 pub fn entry(memory: &StoredRecord, evidence: &Evidence, heads: &Heads, layout: &Layout) -> String {
     let title = view::visible(&memory.member_text("title")).replace('\n', " ");
     let is_text = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');

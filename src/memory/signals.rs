@@ -9,7 +9,8 @@ use crate::record::{
 use crate::store::{self, Select, Store, WriteOutcome, WriteRules};
 use std::collections::HashMap;
 
-/// An explicit signal is compared with the signals of the other types in this time before it, in milliseconds.
+/// An explicit signal is compared with the signals of the other types in this time before it, in
+/// milliseconds.
 const PREDICTION_MILLIS: i64 = 24 * 3600 * 1000;
 
 /// The numbers of the last signals about a memory that are compared with an explicit one: at first, the
@@ -26,8 +27,9 @@ pub struct NewSignal {
     pub session_id: Option<String>,
 }
 
-/// Stores the same signal about some memories, in one transaction; returns the memories of the ids, `None` for an id
-/// that is no memory's within the scopes. A signal of usage counts a use for each time that an id is given.
+/// Stores the same signal about some memories, in one transaction; returns the memories of the ids, `None`
+/// for an id that is no memory's within the scopes. A signal of usage counts a use for each time that an id
+/// is given.
 pub fn store_signals(
     store: &mut dyn Store,
     ids: &[String],

@@ -31,14 +31,16 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer about members with this outcome, which may be empty. Errors if it is of no use, with the reason.
+    /// Reads an answer about members with this outcome, which may be empty. Errors if it is of no use, with
+    /// the reason.
     pub(super) fn read(text: &str, outcome: &str) -> Result<Answer> {
         let text = without_code_fence(text);
         let answer = if is_labelled(text) { Answer::labelled(text)? } else { parse_json(text)? };
         answer.checked(outcome).map_err(|error| error.at("the answer is invalid"))
     }
 
-    /// Reads labelled lines: each label is at the beginning of a line, and its text continues to the next label.
+    /// Reads labelled lines: each label is at the beginning of a line, and its text continues to the next
+    /// label.
     fn labelled(text: &str) -> Result<Answer> {
         let mut values: [Option<String>; LABELS.len()] = Default::default();
         let mut current = None;

@@ -40,8 +40,9 @@ pub fn requests(cluster: &Cluster, model: &str) -> Vec<Request> {
     steps.into_iter().filter(|step| step.len() > 1).map(|step| request(cluster, step)).collect()
 }
 
-/// Asks a model for the memory that takes the place of a cluster's members; `now` is its time in milliseconds since
-/// 1970, UTC. Sources too long for one request are merged in steps. Errors if an answer is of no use, with the reason.
+/// Asks a model for the memory that takes the place of a cluster's members; `now` is its time in milliseconds
+/// since 1970, UTC. Sources too long for one request are merged in steps. Errors if an answer is of no use,
+/// with the reason.
 pub fn by_model(cluster: &Cluster, model: &Model, now: i64) -> Result<Object> {
     let ask = |step| Answer::read(&model.ask(&request(cluster, step))?, &cluster.outcome());
     let mut sources: Vec<Object> = cluster.by_confidence().into_iter().map(source).collect();
@@ -79,8 +80,8 @@ fn request(cluster: &Cluster, sources: Vec<Object>) -> Request {
     }
 }
 
-/// The schema of an answer, which has the outcome of the members; empty for a category without outcomes. Its content
-/// is no longer than those of its sources, which have this many characters together.
+/// The schema of an answer, which has the outcome of the members; empty for a category without outcomes. Its
+/// content is no longer than those of its sources, which have this many characters together.
 fn schema(outcome: &str, source_chars: usize) -> Schema {
     let mut members = vec![
         ("title", Schema::Text(ASKED_TITLE_CHARS)),

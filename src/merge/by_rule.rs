@@ -4,8 +4,8 @@ use super::cluster::{Cluster, ConsolidationType, MAX_CONTENT_CHARS, Words};
 use super::sentences::{SentenceMerger, key};
 use crate::record::Object;
 
-/// The line of the memory that takes the place of a cluster's members; `now` is its time in milliseconds since 1970,
-/// UTC. Every sentence of it is a member's.
+/// The line of the memory that takes the place of a cluster's members; `now` is its time in milliseconds
+/// since 1970, UTC. Every sentence of it is a member's.
 pub fn by_rule(cluster: &Cluster, now: i64) -> Object {
     let members = cluster.by_confidence();
     let mut merger = SentenceMerger::default();

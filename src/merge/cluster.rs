@@ -125,7 +125,8 @@ impl Cluster {
         format!("Consolidated from {} memories: {}", self.members.len(), titles.join("; "))
     }
 
-    /// The line of the memory that takes the members' place; `now` is its time in milliseconds since 1970, UTC.
+    /// The line of the memory that takes the members' place; `now` is its time in milliseconds since 1970,
+    /// UTC.
     pub(super) fn consolidated(&self, words: &Words, how: ConsolidationType, now: i64) -> Object {
         let array = |texts: &mut dyn Iterator<Item = &str>| {
             format!("[{}]", texts.map(quote).collect::<Vec<_>>().join(","))

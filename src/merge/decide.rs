@@ -1,4 +1,5 @@
-//! Decides about the memories of a commit: each is skipped, created, merged into a stored one, or takes its place.
+//! Decides about the memories of a commit: each is skipped, created, merged into a stored one, or takes its
+//! place.
 
 use super::cluster::{ConsolidationType, MAX_CONTENT_CHARS};
 use super::decide_by_model::by_model;
@@ -51,7 +52,8 @@ fn by_rule(candidate: &Candidate) -> (Decision, String) {
 struct Decided {
     memories: Vec<Object>,
     steps: Vec<Object>,
-    /// The memories of the commit that take the place of stored ones: the id of the stored one, and a position.
+    /// The memories of the commit that take the place of stored ones: the id of the stored one, and a
+    /// position.
     replaced: Vec<(String, usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! Decisions about the memories of a commit by a model, which gets the candidate and the memories near it as data.
+//! Decisions about the memories of a commit by a model, which gets the candidate and the memories near it as
+//! data.
 
 use super::answer::MAX_TITLE_CHARS;
 use super::cluster::MAX_CONTENT_CHARS;
@@ -35,7 +36,8 @@ struct DecisionAnswer {
     reason: String,
 }
 
-/// The decision of a model about a candidate that has memories near it, with its reason. Errors say why there is none.
+/// The decision of a model about a candidate that has memories near it, with its reason. Errors say why there
+/// is none.
 pub(super) fn by_model(candidate: &Candidate, model: &Model) -> Result<(Decision, String)> {
     let answer: DecisionAnswer = parse_json(&model.ask(&request(candidate))?)?;
     checked(&answer, candidate.near.len()).map_err(|error| error.at("the answer is invalid"))
@@ -76,7 +78,8 @@ fn data(number: usize, title: &str, content: &str) -> Object {
     data
 }
 
-/// The decision in an answer about a candidate with this many memories near it. Errors begin with the member at fault.
+/// The decision in an answer about a candidate with this many memories near it. Errors begin with the member
+/// at fault.
 fn checked(answer: &DecisionAnswer, near: usize) -> Result<(Decision, String)> {
     let of = || match answer.of.trim().parse::<usize>() {
         Ok(number) if (1..=near).contains(&number) => Ok(number - 1),

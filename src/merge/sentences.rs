@@ -148,8 +148,8 @@ fn split_end(line: &str) -> (&str, &str) {
     line.split_at(body.len())
 }
 
-/// The sentences of a line, each with the white space around it. A sentence ends at `.`, `!` or `?` and the quotes or
-/// brackets after it, before white space; or at a sign of that kind in a script without spaces.
+/// The sentences of a line, each with the white space around it. A sentence ends at `.`, `!` or `?` and the
+/// quotes or brackets after it, before white space; or at a sign of that kind in a script without spaces.
 fn sentences(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut begin, mut ends) = (0, false);

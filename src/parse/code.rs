@@ -1,7 +1,7 @@
 //! Source code: its definitions at the top, at which a long file is split.
 //!
-//! A parser for each language (tree-sitter's are a megabyte each) would find more, but where a file is cut matters
-//! little: a line that is not recognized stays with the definition before it.
+//! A parser for each language (tree-sitter's are a megabyte each) would find more, but where a file is cut
+//! matters little: a line that is not recognized stays with the definition before it.
 
 use super::outline::{Breaks, Extract, Heading};
 use std::path::Path;

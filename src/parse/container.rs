@@ -8,7 +8,8 @@ const MAX_TOTAL_BYTES: u64 = 64 << 20;
 /// The greatest number of members of an archive.
 const MAX_MEMBERS: usize = 65_536;
 
-/// The length that a text may still have. References to one part of a small file could make a text of any length.
+/// The length that a text may still have. References to one part of a small file could make a text of any
+/// length.
 pub(super) struct TextLimit {
     /// In bytes.
     left: u64,

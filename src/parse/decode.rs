@@ -6,8 +6,8 @@ use encoding_rs::{Encoding, UTF_8};
 /// The beginning of a file, in bytes, in which a NUL shows that it is no text.
 const SNIFFED_BYTES: usize = 8 * 1024;
 
-/// The text of a file, or `None` if it has none. Its encoding is that of a byte order mark, else UTF-8 if that is
-/// valid or nearly so, else a guess from its bytes. Invalid bytes become U+FFFD.
+/// The text of a file, or `None` if it has none. Its encoding is that of a byte order mark, else UTF-8 if
+/// that is valid or nearly so, else a guess from its bytes. Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>) -> Option<String> {
     if let Some((encoding, mark)) = Encoding::for_bom(&bytes) {
         if encoding == UTF_8 {

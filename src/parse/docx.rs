@@ -217,8 +217,8 @@ impl DocxReader {
     }
 }
 
-/// Whether an element has no text of the document: another form of the text before it, code of fields, what was
-/// deleted, moved elsewhere, or changed.
+/// Whether an element has no text of the document: another form of the text before it, code of fields, what
+/// was deleted, moved elsewhere, or changed.
 fn is_skipped(name: &str) -> bool {
     matches!(name, "Fallback" | "instrText" | "del" | "moveFrom" | "delText" | "delInstrText")
         || name.ends_with("PrChange")

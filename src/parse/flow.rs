@@ -1,4 +1,5 @@
-//! The text of a document of a word processor, from its paragraphs, tables, notes and text boxes as they are read.
+//! The text of a document of a word processor, from its paragraphs, tables, notes and text boxes as they are
+//! read.
 
 use super::container::TextLimit;
 use super::math::runs_into;
@@ -313,7 +314,8 @@ impl Flow {
     }
 }
 
-/// Whether raised text is an exponent of the text before it, or a mark on it, and not the end of a word, as in `1st`.
+/// Whether raised text is an exponent of the text before it, or a mark on it, and not the end of a word, as
+/// in `1st`.
 pub(super) fn is_exponent(before: &str, raised: &str) -> bool {
     let sign = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '−');
     before.chars().next_back().is_some_and(char::is_alphanumeric) && raised.starts_with(sign)

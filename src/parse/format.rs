@@ -103,8 +103,8 @@ impl Format {
     }
 }
 
-/// The format of a file, by its content where that is unmistakable, else by its name. Errors with the reason if the
-/// file cannot be read.
+/// The format of a file, by its content where that is unmistakable, else by its name. Errors with the reason
+/// if the file cannot be read.
 pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, Reason> {
     if is_pdf(bytes) {
         return Ok(Format::Pdf);
@@ -130,7 +130,8 @@ pub(super) fn detect(name: &str, bytes: &[u8]) -> Result<Format, Reason> {
     Ok(detect_text(name, bytes))
 }
 
-/// Whether the mark of a PDF stands near the beginning. A few bytes may be before it, but a text may speak of it.
+/// Whether the mark of a PDF stands near the beginning. A few bytes may be before it, but a text may speak of
+/// it.
 fn is_pdf(bytes: &[u8]) -> bool {
     const MARK: &[u8] = b"%PDF-";
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -143,7 +144,8 @@ fn unsupported(mime: &str) -> Reason {
     Reason::Kind(UnreadKind::of_mime(mime), format!("format not supported: {mime}"))
 }
 
-/// The format of a zip archive, by its contents. Errors with the reason if it is damaged, or of another format.
+/// The format of a zip archive, by its contents. Errors with the reason if it is damaged, or of another
+/// format.
 fn detect_container(bytes: &[u8]) -> Result<Format, Reason> {
     let mut container = match Container::open(bytes) {
         Ok(container) => container,
@@ -177,8 +179,8 @@ fn detect_container(bytes: &[u8]) -> Result<Format, Reason> {
     }
 }
 
-/// The media type of an archive of OpenDocument. The member that says so is the first of the archive by the standard,
-/// and another or none in some files.
+/// The media type of an archive of OpenDocument. The member that says so is the first of the archive by the
+/// standard, and another or none in some files.
 fn open_document_type(container: &mut Container) -> Option<String> {
     let mut member = |name: &str| container.optional(name).ok().flatten();
     if let Some(mime) = member("mimetype") {

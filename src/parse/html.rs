@@ -1,7 +1,7 @@
 //! HTML: its main part as Markdown, without navigation, scripts and other hidden parts.
 //!
-//! The text is made of the tokens, in one pass whose time and memory are linear in the size of the file; a tree of
-//! elements would have cost more, and a page of a million nested elements would be read for hours.
+//! The text is made of the tokens, in one pass whose time and memory are linear in the size of the file; a
+//! tree of elements would have cost more, and a page of a million nested elements would be read for hours.
 
 use super::flow::is_exponent;
 use super::html_elements::{ElementKind, kind_of};
@@ -20,8 +20,8 @@ pub(super) fn extract(html: &str) -> Extract {
     read(html, Page::default())
 }
 
-/// Reads a chapter of a book: XHTML, in which any element may be closed where it begins, and which has no other part
-/// than the main one.
+/// Reads a chapter of a book: XHTML, in which any element may be closed where it begins, and which has no
+/// other part than the main one.
 pub(super) fn extract_xhtml(xhtml: &str) -> Extract {
     read(&close_raw_elements(xhtml), Page { is_xhtml: true, ..Page::default() })
 }

@@ -60,8 +60,8 @@ impl PageParts {
         }
     }
 
-    /// The parts of the text that are read: the main part; else the articles, if most words are in them; else all but
-    /// navigation and what is beside; of a page of nothing else, that.
+    /// The parts of the text that are read: the main part; else the articles, if most words are in them; else
+    /// all but navigation and what is beside; of a page of nothing else, that.
     pub(super) fn chosen(&self, text: &str, headings: &[Heading]) -> Vec<Range<usize>> {
         let whole = 0..text.len();
         let without = |from: &[Range<usize>], parts: &Parts| subtract(from, &parts.ranges);

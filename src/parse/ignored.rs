@@ -58,8 +58,8 @@ impl Level {
     }
 }
 
-/// The rules of files for a directory, of which later ones win. Only regular files are read, of a bounded size: a link
-/// may lead to a device that has no end.
+/// The rules of files for a directory, of which later ones win. Only regular files are read, of a bounded
+/// size: a link may lead to a device that has no end.
 fn rules(directory: &Path, files: &[PathBuf]) -> Gitignore {
     let mut builder = GitignoreBuilder::new(directory);
     for path in files.iter().filter(|path| path.is_file()) {

@@ -49,7 +49,8 @@ struct KnownLine<'a> {
 }
 
 impl Known {
-    /// Reads nodes as rsv-view prints them from a file, `-` being standard input: those of a partition if it is given. None may be longer than `max_line` bytes.
+    /// Reads nodes as rsv-view prints them from a file, `-` being standard input: those of a partition if it
+    /// is given. None may be longer than `max_line` bytes.
     pub fn read(path: &Path, partition: Option<&str>, max_line: usize, io: &Io) -> Result<Known> {
         let name = path.display();
         let mut input: Box<dyn BufRead> = if path.as_os_str() == "-" {

@@ -34,8 +34,8 @@ pub(super) fn mailbox(bytes: &[u8]) -> Extract {
     extract
 }
 
-/// The messages of a mailbox: a line that begins with `From ` after an empty one begins the next; such lines in a
-/// message are quoted by `>`.
+/// The messages of a mailbox: a line that begins with `From ` after an empty one begins the next; such lines
+/// in a message are quoted by `>`.
 fn messages(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut messages: Vec<Vec<u8>> = Vec::new();
     let mut after_empty = true;

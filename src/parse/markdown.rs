@@ -72,8 +72,8 @@ fn read_front_matter(reading: &mut Extract, block: &str, kind: MetadataBlockKind
     }
 }
 
-/// The words of Markdown as sentences of its paragraphs and list items, up to about `limit` bytes. Headings, code and
-/// tables are left out.
+/// The words of Markdown as sentences of its paragraphs and list items, up to about `limit` bytes. Headings,
+/// code and tables are left out.
 pub(super) fn prose(markdown: &str, limit: usize) -> Vec<String> {
     let mut paragraphs = Vec::new();
     let mut paragraph = String::new();

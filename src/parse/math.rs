@@ -1,4 +1,5 @@
-//! Equations as text on one line: `a/(b+c)`, `r^2`, `√(x+1)`. Elements of MathML and of Office's own language.
+//! Equations as text on one line: `a/(b+c)`, `r^2`, `√(x+1)`. Elements of MathML and of Office's own
+//! language.
 
 use super::xml::{XmlStep, attribute};
 

@@ -21,6 +21,7 @@ pub struct Options {
     pub follow: bool,
     /// Whether addresses of this machine and of private networks are fetched.
     pub private: bool,
-    /// The command that reads a PDF from standard input and prints its text; without one, it is read in this process.
+    /// The command that reads a PDF from standard input and prints its text; without one, it is read in this
+    /// process.
     pub pdf_reader: Option<Vec<OsString>>,
 }

@@ -38,7 +38,8 @@ impl Extract {
         self.text.push_str("\n\n");
     }
 
-    /// Takes the title from a heading if the document has none: the first of level 1, or one that begins the text.
+    /// Takes the title from a heading if the document has none: the first of level 1, or one that begins the
+    /// text.
     pub(super) fn add_title(&mut self) {
         if self.title.is_none() {
             let is_first = |heading: &Heading| self.text[..heading.start].trim().is_empty();

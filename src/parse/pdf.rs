@@ -60,7 +60,8 @@ fn lines<'a>(page: &Page<'a>, cache: &InterpreterCache<'a>, cid_fonts: &CidFonts
     lines.collect()
 }
 
-/// Does something at which the interpreter may panic, on a file that nobody thought of: a page is lost, no more.
+/// Does something at which the interpreter may panic, on a file that nobody thought of: a page is lost, no
+/// more.
 fn quietly<T>(parse: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok()
 }

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-/// The most memory, in bytes, and the longest time of a processor, in seconds, of a process that prints the text of
-/// files.
+/// The most memory, in bytes, and the longest time of a processor, in seconds, of a process that prints the
+/// text of files.
 const MEMORY_BYTES: u64 = 2 << 30;
 const CPU_SECONDS: u64 = 60;
 /// The longest text, in bytes.

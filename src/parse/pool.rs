@@ -56,7 +56,8 @@ impl Pool {
         Pending { started, result: pending }
     }
 
-    /// Waits for the result of a file. A thread that takes too long is left alone, and another takes its place.
+    /// Waits for the result of a file. A thread that takes too long is left alone, and another takes its
+    /// place.
     pub(super) fn wait(&self, pending: &Pending) -> Parsed {
         loop {
             let spent = pending.started.get().map_or(Duration::ZERO, Instant::elapsed);

@@ -1,5 +1,5 @@
-//! Splits a text into sections, at its headings. Sections of a text follow each other without gap or overlap, so that
-//! nothing of it is lost.
+//! Splits a text into sections, at its headings. Sections of a text follow each other without gap or overlap,
+//! so that nothing of it is lost.
 
 use super::outline::{Breaks, Extract, Heading};
 use super::rows;
@@ -123,8 +123,8 @@ struct Splitter<'t> {
 }
 
 impl Splitter<'_> {
-    /// The sections of a heading with others below it, from `start`, which is before it by `carried` tokens if headings
-    /// without a text of their own lead to it.
+    /// The sections of a heading with others below it, from `start`, which is before it by `carried` tokens
+    /// if headings without a text of their own lead to it.
     fn sections(&self, tree: &HeadingTree, start: usize, carried: Tokens, title: &str) -> Vec<Section> {
         let mut pieces = Vec::new();
         let (mut start, mut carried) = (start, carried + tree.own_tokens);

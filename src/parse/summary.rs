@@ -8,8 +8,9 @@ use std::ops::Range;
 /// The greatest lengths of an abstract and an overview, in characters.
 const ABSTRACT_CHARS: usize = 256;
 const OVERVIEW_CHARS: usize = 4000;
-/// The greatest length of the description in an overview, in characters and in words. So the overviews of hits
-/// have about a third of the tokens of their contents (`scripts/bench tree`), and as many hits are right.
+/// The greatest length of the description in an overview, in characters and in words. So the overviews of
+/// hits have about a third of the tokens of their contents (`scripts/bench tree`), and as many hits are
+/// right.
 const DESCRIPTION_CHARS: usize = 500;
 const DESCRIPTION_WORDS: usize = 80;
 /// The text, in bytes, that is read for a description.

@@ -38,8 +38,8 @@ impl Walker {
     /// Walks a directory; `follow` says whether symbolic links in it are followed.
     pub(super) fn new(root: &Path, follow: bool) -> Walker {
         let mut builder = WalkBuilder::new(root);
-        // Ignore files of directories above do not count: they could hide all of it, such as those of a home directory
-        // under git.
+        // Ignore files of directories above do not count: they could hide all of it, such as those of a home
+        // directory under git.
         builder.standard_filters(false).follow_links(follow).sort_by_file_name(OsStr::cmp);
         // Only one thread walks, but `filter_entry` takes a function that several could call.
         let ignored = Mutex::new(Ignored::default());

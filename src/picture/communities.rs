@@ -1,7 +1,9 @@
-//! The groups of a weighted graph, by the method of Louvain (Blondel et al. 2008): nodes move to the group of a
-//! neighbour while that raises the modularity; then groups become the nodes of a smaller graph, until nothing moves.
-//! Nodes are visited in their order and ties go to the first group, so that one graph always gives the same groups.
-// By hand: the crates that have it take their order from hash tables or random numbers, or bring a numeric stack.
+//! The groups of a weighted graph, by the method of Louvain (Blondel et al. 2008): nodes move to the group of
+//! a neighbour while that raises the modularity; then groups become the nodes of a smaller graph, until
+//! nothing moves. Nodes are visited in their order and ties go to the first group, so that one graph always
+//! gives the same groups.
+// By hand: the crates that have it take their order from hash tables or random numbers, or bring a numeric
+// stack.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,8 @@ const MIN_GAIN: f64 = 1e-9;
 /// The weighted edges of each node, without loops.
 type Edges = Vec<Vec<(usize, f64)>>;
 
-/// The group of each node, of `count` nodes that `edges` join: numbers from 0, in the order of their first nodes.
+/// The group of each node, of `count` nodes that `edges` join: numbers from 0, in the order of their first
+/// nodes.
 pub(super) fn communities(count: usize, edges: &[(usize, usize, f64)]) -> Vec<usize> {
     let mut of: Vec<usize> = (0..count).collect();
     let mut joined: Edges = vec![Vec::new(); count];

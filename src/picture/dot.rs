@@ -1,5 +1,5 @@
-//! A graph in the language of Graphviz: a cluster for each group; the width of a line shows its strength relative to
-//! the others.
+//! A graph in the language of Graphviz: a cluster for each group; the width of a line shows its strength
+//! relative to the others.
 
 use super::graph::{Graph, Group, Node};
 use super::lines::Line;

@@ -169,8 +169,8 @@ fn centrality(sample: &Sample, grouping: &Grouping) -> Vec<f64> {
     central
 }
 
-/// The units that are shown, in their order: all of the groups if they fit, else the most central of each, of a group
-/// the more, the larger it is, by the square root of its size.
+/// The units that are shown, in their order: all of the groups if they fit, else the most central of each, of
+/// a group the more, the larger it is, by the square root of its size.
 fn choose(sample: &Sample, grouping: &Grouping, central: &[f64], most: usize) -> Vec<usize> {
     let mut by_group: Vec<Vec<usize>> = vec![Vec::new(); grouping.groups.len()];
     for (unit, group) in grouping.of_unit.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! The groups of a sample: units that are near each other, that a link joins, or that follow each other in a sitting.
+//! The groups of a sample: units that are near each other, that a link joins, or that follow each other in a
+//! sitting.
 
 use super::communities::communities;
 use super::nearest::{Near, Vectors, dot, min_similarity, neighbours, unit_length};

@@ -7,8 +7,9 @@ use crate::record::{Object, Record, StoredRecord, VectorFormat, quote};
 use crate::store::{Select, Store};
 
 impl Graph {
-    /// Returns one object with the `nodes` of the graph, which are whole messages with their `group`; the `links`
-    /// between them; the `groups`; and the number of all messages, of those that are left out, and why.
+    /// Returns one object with the `nodes` of the graph, which are whole messages with their `group`; the
+    /// `links` between them; the `groups`; and the number of all messages, of those that are left out, and
+    /// why.
     pub fn to_json(&self, store: &mut dyn Store, which: &Select) -> Result<String> {
         let records = self.records(store, which)?;
         let nodes = records.into_iter().zip(&self.nodes).map(|(record, node)| json_node(record, node.group));

@@ -1,5 +1,5 @@
-//! Where the messages of each group stand, by forces: linked ones attract each other and all repel; then the groups, as
-//! circles, do the same.
+//! Where the messages of each group stand, by forces: linked ones attract each other and all repel; then the
+//! groups, as circles, do the same.
 
 use super::graph::Graph;
 use super::lines::Line;
@@ -136,7 +136,8 @@ fn pack(graph: &Graph, blobs: &[Blob]) -> Vec<[f64; 2]> {
         }
     };
     let simulation = SimulationBuilder::default()
-        // On a spiral nearly as wide as the groups: from the default one they would push each other away too hard.
+        // On a spiral nearly as wide as the groups: from the default one they would push each other away too
+        // hard.
         .build(spiral(&spaced))
         .add_force("link", Link::new(links).distance(distance).strength(0.15))
         .add_force("collide", Collide::default().radius(move |at| spaced[at] + GAP / 2.0).iterations(6))

@@ -29,8 +29,8 @@ impl Line {
     }
 }
 
-/// The lines between the messages of chosen units: every answer; every link of a kind of its own; the strongest
-/// similarities within each group, and one between each two groups that are near.
+/// The lines between the messages of chosen units: every answer; every link of a kind of its own; the
+/// strongest similarities within each group, and one between each two groups that are near.
 pub(super) fn lines(
     store: &mut dyn Store,
     sample: &Sample,
@@ -101,7 +101,8 @@ fn strongest(
             *lines += 1;
             *lines == 1
         } else {
-            // All lines that hold a group together (its maximum spanning tree, Kruskal 1956), and more strong ones.
+            // All lines that hold a group together (its maximum spanning tree, Kruskal 1956), and more strong
+            // ones.
             let joins = parts[near.one] != parts[near.other];
             joins || counts[near.one].max(counts[near.other]) < LINES_WITHIN
         };
@@ -118,8 +119,8 @@ fn strongest(
     strongest
 }
 
-/// The chosen units that are near each other, the nearest first: those of one group among themselves, since neighbours
-/// may not have been chosen, and those of several groups that are near anyhow or have a synapse.
+/// The chosen units that are near each other, the nearest first: those of one group among themselves, since
+/// neighbours may not have been chosen, and those of several groups that are near anyhow or have a synapse.
 fn candidates(
     sample: &Sample,
     grouping: &Grouping,

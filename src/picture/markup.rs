@@ -22,7 +22,8 @@ pub(super) fn colour(group: usize, is_rest: bool) -> &'static str {
     if is_rest { NO_COLOUR } else { COLOURS[group % COLOURS.len()] }
 }
 
-/// A text in markup: nothing in it is an element, an attribute or a character that XML forbids, or hides what follows.
+/// A text in markup: nothing in it is an element, an attribute or a character that XML forbids, or hides what
+/// follows.
 pub(crate) fn escaped(text: &str) -> String {
     attribute(&escape_controls(text))
 }

@@ -1,4 +1,5 @@
-//! A graph as one web page that needs no network: the picture, and a list of the messages that can be searched.
+//! A graph as one web page that needs no network: the picture, and a list of the messages that can be
+//! searched.
 //!
 //! Messages are text in the page and never script: they are escaped, and the page's policy allows only the
 //! script whose digest it names, and no request.

@@ -1,12 +1,13 @@
-//! The messages that a picture is made from: all of a selection, or of a large one an even sample. A question and its
-//! answer are one unit.
+//! The messages that a picture is made from: all of a selection, or of a large one an even sample. A question
+//! and its answer are one unit.
 
 use crate::error::Result;
 use crate::record::{Record, Role, Scope, StoredRecord};
 use crate::store::{Select, Store, Walk};
 use std::collections::HashMap;
 
-/// The greatest number of units that are compared with each other: comparing takes time with the square of it.
+/// The greatest number of units that are compared with each other: comparing takes time with the square of
+/// it.
 const MAX_UNITS: usize = 3000;
 
 /// The characters of a text that are kept: enough for its topic and for a tooltip.

@@ -102,7 +102,8 @@ impl Graph {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
     }
 
-    /// The groups, one below the other: their colours, words, sizes and days, and the most typical message of each.
+    /// The groups, one below the other: their colours, words, sizes and days, and the most typical message of
+    /// each.
     fn legend(&self, zone: &TimeZone) -> String {
         let mut out = String::new();
         for (at, group) in self.groups.iter().enumerate() {

@@ -40,9 +40,9 @@ struct WordCount {
     written: BTreeMap<String, usize>,
 }
 
-/// One to three words for each of `count` groups, the most telling first. A word tells by the logarithm of its odds in
-/// the group and elsewhere, over its standard deviation (Monroe et al. 2008, 3.5.1), and the more, the fewer units have
-/// it. No two groups have the same word.
+/// One to three words for each of `count` groups, the most telling first. A word tells by the logarithm of
+/// its odds in the group and elsewhere, over its standard deviation (Monroe et al. 2008, 3.5.1), and the
+/// more, the fewer units have it. No two groups have the same word.
 pub(super) fn distinctive(texts: &[UnitText], count: usize) -> Vec<Vec<String>> {
     let words = counted(texts);
     let (mut sizes, mut scopes) = (vec![0; count], BTreeMap::new());

@@ -1,7 +1,7 @@
 //! The keys that callers send, and the provider that each is for.
 //!
-//! A caller has one key and may name any model, so a key says only by its shape whose it is. The shapes are those that
-//! the providers of the table document or have always issued.
+//! A caller has one key and may name any model, so a key says only by its shape whose it is. The shapes are
+//! those that the providers of the table document or have always issued.
 
 use super::table::PROVIDERS;
 use crate::access;
@@ -21,8 +21,8 @@ pub struct CallerKeys {
 }
 
 impl CallerKeys {
-    /// The keys of `Authorization: Bearer` and of `x-api-key`, except those that only fill a field, and tokens of a
-    /// proxy, this one's or another's.
+    /// The keys of `Authorization: Bearer` and of `x-api-key`, except those that only fill a field, and
+    /// tokens of a proxy, this one's or another's.
     pub fn new(bearer: Option<Secret>, x_api_key: Option<Secret>) -> CallerKeys {
         let is_token = |text: &str| {
             let begins = text.get(..access::PREFIX.len());

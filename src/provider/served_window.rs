@@ -1,5 +1,5 @@
-//! The context window with which a server runs a model. Ollama silently truncates requests that are longer than its
-//! `num_ctx`, and its default is far below the window of most models, so rsv queries it.
+//! The context window with which a server runs a model. Ollama silently truncates requests that are longer
+//! than its `num_ctx`, and its default is far below the window of most models, so rsv queries it.
 
 use super::{Providers, Target};
 use crate::config::Settings;
@@ -65,8 +65,8 @@ impl ServedWindows {
         Ok(ServedWindows { providers: Providers::new(settings).ok(), cache: Mutex::new(cache) })
     }
 
-    /// The window of a model in tokens, if Ollama serves and reports it. Blocks: not for a thread that runs an
-    /// event loop.
+    /// The window of a model in tokens, if Ollama serves and reports it. Blocks: not for a thread that runs
+    /// an event loop.
     pub fn get(&self, model: &str) -> Option<usize> {
         let target =
             self.providers.as_ref()?.target(model).ok().filter(|target| target.name() == "ollama")?;

@@ -19,7 +19,8 @@ pub(super) struct ProviderRow {
     pub(super) issues: fn(&str) -> bool,
     /// Whether a model, in lower case, is served here if no provider is named.
     pub(super) serves: fn(&str) -> bool,
-    /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others refuse it.
+    /// Whether a model, in lower case, searches the web when a request has `web_search_options`; others
+    /// refuse it.
     pub(super) searches: fn(&str) -> bool,
     /// Whether the lengths of texts in a schema bind its answers. Elsewhere they may be refused: OpenAI's
     /// documents leave them out, Anthropic refuses them ("Structured outputs", 2026).
@@ -37,8 +38,8 @@ const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 /// The key that a provider gets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum KeyPolicy {
-    /// The caller's key if its shape is the provider's, else that of the settings, else the caller's if its shape is
-    /// nobody's; there must be one.
+    /// The caller's key if its shape is the provider's, else that of the settings, else the caller's if its
+    /// shape is nobody's; there must be one.
     Key,
     /// The same, but no key is needed.
     KeyIfAny,
@@ -97,8 +98,8 @@ fn is_openai(model: &str) -> bool {
         || model.strip_prefix('o').is_some_and(numbered)
 }
 
-/// `gpt-4o-search-preview`, `gpt-5-search-api`, and Perplexity's `sonar-pro`, with the names of their makers or
-/// without. The others at OpenAI search by a tool of its Responses API only.
+/// `gpt-4o-search-preview`, `gpt-5-search-api`, and Perplexity's `sonar-pro`, with the names of their makers
+/// or without. The others at OpenAI search by a tool of its Responses API only.
 pub(super) fn is_search_model(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     name == "sonar" || name.starts_with("sonar-") || name.contains("-search-") || name.ends_with("-search")

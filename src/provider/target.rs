@@ -8,7 +8,8 @@ use crate::config::Secret;
 use crate::http::{Address, HeaderMap, HeaderValue, Headers};
 use std::sync::Arc;
 
-/// The headers of Anthropic's own API for the key and for the version, and the version for callers that name none.
+/// The headers of Anthropic's own API for the key and for the version, and the version for callers that name
+/// none.
 const KEY_HEADER: &str = "x-api-key";
 const VERSION_HEADER: &str = "anthropic-version";
 const VERSION: &str = "2023-06-01";
@@ -25,7 +26,8 @@ pub(super) struct Endpoint {
     pub(super) key: Option<Secret>,
     pub(super) key_variable: String,
     pub(super) key_policy: KeyPolicy,
-    /// The keys of the other providers, each with its title: wherever a caller has one of them from, it is theirs.
+    /// The keys of the other providers, each with its title: wherever a caller has one of them from, it is
+    /// theirs.
     pub(super) foreign_keys: Vec<(&'static str, Secret)>,
     pub(super) headers: Headers,
     pub(super) searches: fn(&str) -> bool,
@@ -77,8 +79,9 @@ impl Target {
         }
     }
 
-    /// Sets the headers by which Anthropic's own API knows its callers, for a request to a path after `/v1/`. Returns
-    /// the key that is to be sent as `Authorization: Bearer`: a caller's goes in the header in which it came.
+    /// Sets the headers by which Anthropic's own API knows its callers, for a request to a path after `/v1/`.
+    /// Returns the key that is to be sent as `Authorization: Bearer`: a caller's goes in the header in which
+    /// it came.
     pub fn authorize<'k>(
         &self,
         path: &str,
@@ -164,8 +167,9 @@ impl Target {
         }
     }
 
-    /// The caller's key if it is this provider's by its shape, else the settings', else the caller's if nobody knows
-    /// whose it is. A placeholder in the settings, for a server that wants some key, yields to it.
+    /// The caller's key if it is this provider's by its shape, else the settings', else the caller's if
+    /// nobody knows whose it is. A placeholder in the settings, for a server that wants some key, yields to
+    /// it.
     fn fitting_key<'k>(&'k self, caller: &'k CallerKeys) -> Option<&'k Secret> {
         let own = self.kept_key(caller);
         let mut callers = caller.offered_to(self.name());

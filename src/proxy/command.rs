@@ -1,5 +1,5 @@
-//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: the output of rsv-search and rsv-view for a scope, as one
-//! JSON array.
+//! `GET …/command/search/{n}` and `GET …/command/view/{n}`: the output of rsv-search and rsv-view for a
+//! scope, as one JSON array.
 
 use super::config::ProxyConfig;
 use super::http::{Command, HttpResponse, parameter, parameters, response};
@@ -114,7 +114,8 @@ impl CommandApi {
         })
     }
 
-    /// The hits, best first, as JSON: those in the tree with all of their members, and after them their score.
+    /// The hits, best first, as JSON: those in the tree with all of their members, and after them their
+    /// score.
     fn search(&self, request: &Request) -> Result<Found> {
         let mut store = self.stores.open_to_read()?;
         let ProxyConfig { settings, diagnostics, .. } = &*self.config;

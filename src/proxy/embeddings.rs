@@ -25,8 +25,8 @@ const MAX_TEXTS: usize = 2048;
 /// The number of texts that are embedded before another request gets its turn.
 const BATCH_TEXTS: usize = 32;
 
-/// The bytes of a token for a model with an unknown tokenizer, by OpenAI's rule of thumb: these tokens are not charged,
-/// so that an encoder's table is not worth building.
+/// The bytes of a token for a model with an unknown tokenizer, by OpenAI's rule of thumb: these tokens are
+/// not charged, so that an encoder's table is not worth building.
 const BYTES_PER_TOKEN: usize = 4;
 
 impl EmbeddingsRequest {

@@ -49,8 +49,8 @@ impl MetricsApi {
         response
     }
 
-    /// Registers the turns of the partitions that a caller may see. Those beyond the number that is counted by name are
-    /// of every partition, and of none.
+    /// Registers the turns of the partitions that a caller may see. Those beyond the number that is counted
+    /// by name are of every partition, and of none.
     fn register_turns(&self, registry: &mut Registry, visibility: &Visibility) {
         let turns = Family::<TurnLabels, Counter>::default();
         for ((partition, end), count) in self.parts.config.metrics.turns() {

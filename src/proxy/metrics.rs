@@ -1,4 +1,5 @@
-//! The counts and times of the proxy since its start: atomic counters and short locks, of which a turn takes a dozen.
+//! The counts and times of the proxy since its start: atomic counters and short locks, of which a turn takes
+//! a dozen.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,8 +15,8 @@ use std::time::{Duration, Instant};
 const BUCKETS: [f64; 16] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0];
 
-/// The number of pairs of a partition and an outcome that are counted by name: clients choose the names of partitions,
-/// and each takes memory.
+/// The number of pairs of a partition and an outcome that are counted by name: clients choose the names of
+/// partitions, and each takes memory.
 const MAX_TURN_SERIES: usize = 1000;
 
 /// The one label of a family, and its value.

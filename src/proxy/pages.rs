@@ -1,12 +1,12 @@
-//! The pages by which people look at the memory in a browser, and forget parts of it: `GET /` for a browser, and
-//! `/memory/…`.
+//! The pages by which people look at the memory in a browser, and forget parts of it: `GET /` for a browser,
+//! and `/memory/…`.
 //!
-//! `page_request.rs` says who looks at what, and makes the addresses of links; every page reads the store within its
-//! scopes. `shown.rs` is what it gives, `shell.rs` what all have around their content; `page.css` and `page.js` are all
-//! of their style and script, and `markdown.rs` makes markup of what is stored. There is a file for each page:
-//! `home.rs`, `conversations.rs`, `conversation.rs` with its `message.rs` and `account.rs`, `search.rs`, `memories.rs`,
-//! `documents.rs`, `graph.rs` and `record.rs`. `forget.rs` removes, and `login.rs` asks for the token. Uses the
-//! wings `http` and `worker`.
+//! `page_request.rs` says who looks at what, and makes the addresses of links; every page reads the store
+//! within its scopes. `shown.rs` is what it gives, `shell.rs` what all have around their content; `page.css`
+//! and `page.js` are all of their style and script, and `markdown.rs` makes markup of what is stored. There
+//! is a file for each page: `home.rs`, `conversations.rs`, `conversation.rs` with its `message.rs` and
+//! `account.rs`, `search.rs`, `memories.rs`, `documents.rs`, `graph.rs` and `record.rs`. `forget.rs` removes,
+//! and `login.rs` asks for the token. Uses the wings `http` and `worker`.
 
 mod account;
 mod actions;
@@ -44,8 +44,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// The most pages that read the store at the same time; and searches and pictures of it, which may take seconds, also if
-/// nobody waits for them any more: no turn waits for them, but they share its disk.
+/// The most pages that read the store at the same time; and searches and pictures of it, which may take
+/// seconds, also if nobody waits for them any more: no turn waits for them, but they share its disk.
 const MAX_READS: usize = 2;
 const MAX_SEARCHES: usize = 2;
 const MAX_PICTURES: usize = 1;
@@ -84,7 +84,8 @@ pub(super) struct Asked<'a> {
 }
 
 impl PagesApi {
-    /// Pages of the store, by the setting `proxy.page`; they link to the page of the chat backend if that is served.
+    /// Pages of the store, by the setting `proxy.page`; they link to the page of the chat backend if that is
+    /// served.
     pub(super) fn new(
         config: &Arc<ProxyConfig>,
         stores: &Arc<StorePool>,
@@ -113,8 +114,8 @@ impl PagesApi {
         self.logins.find(&head.headers)
     }
 
-    /// The page that a request asks for: that of its route or, where a browser asks for the root, the first one. `None`
-    /// for all other requests.
+    /// The page that a request asks for: that of its route or, where a browser asks for the root, the first
+    /// one. `None` for all other requests.
     pub(super) fn page_of(&self, route: &Route, head: &Parts) -> Option<Page> {
         let page = match route {
             Route::Page(page) => *page,

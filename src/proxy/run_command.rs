@@ -16,14 +16,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use tokio::process::Command;
 
-/// The variables that name an OpenAI-compatible server: for OpenAI's own clients and llm; for langchain, litellm and
-/// aider; for shell-gpt.
+/// The variables that name an OpenAI-compatible server: for OpenAI's own clients and llm; for langchain,
+/// litellm and aider; for shell-gpt.
 const OPENAI_VARIABLES: [&str; 3] = ["OPENAI_BASE_URL", "OPENAI_API_BASE", "API_BASE_URL"];
 /// The variables that name Ollama: for its own clients; for litellm.
 const OLLAMA_VARIABLES: [&str; 2] = ["OLLAMA_HOST", "OLLAMA_API_BASE"];
 /// The variables that name Anthropic's server: for its own clients; for litellm.
 const ANTHROPIC_VARIABLES: [&str; 2] = ["ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"];
-/// The variables that list the hosts to ask without the network's proxy: some clients read the one, some the other.
+/// The variables that list the hosts to ask without the network's proxy: some clients read the one, some the
+/// other.
 const NO_PROXY_VARIABLES: [&str; 2] = ["no_proxy", "NO_PROXY"];
 /// The time limit for the health report of a running proxy.
 const HEALTH_TIMEOUT: &str = "1s";

@@ -74,8 +74,8 @@ struct Server {
 }
 
 impl Proxy {
-    /// Takes everything from the settings, and raises the limit of descriptors; nothing is opened yet. Errors name the
-    /// setting.
+    /// Takes everything from the settings, and raises the limit of descriptors; nothing is opened yet. Errors
+    /// name the setting.
     pub fn new(
         settings: Settings,
         scope: RequestScope,
@@ -142,9 +142,9 @@ impl Proxy {
         self
     }
 
-    /// Serves on `address` until `work` ends, and returns its result; accepted requests are answered and stored first.
-    /// `work` gets the address that was bound, and the signals that ask for the end. Errors if it cannot listen there,
-    /// or if a turn that was answered could not be stored.
+    /// Serves on `address` until `work` ends, and returns its result; accepted requests are answered and
+    /// stored first. `work` gets the address that was bound, and the signals that ask for the end. Errors if
+    /// it cannot listen there, or if a turn that was answered could not be stored.
     pub async fn serve<T>(
         mut self,
         address: SocketAddr,
@@ -202,7 +202,8 @@ impl Proxy {
         ))
     }
 
-    /// Starts the work beside requests, and puts the routes together. Errors if the system gives no random bytes.
+    /// Starts the work beside requests, and puts the routes together. Errors if the system gives no random
+    /// bytes.
     fn start(self) -> Result<Server> {
         let Proxy { config, guard, trusted, upstream, scope, forwarder, windows, limits, log_format, .. } =
             self;
@@ -296,8 +297,8 @@ fn start_workers(
 }
 
 impl Server {
-    /// Reports a store that cannot be used now: the proxy serves all the same, so that only the lack of memory in its
-    /// answers would show it.
+    /// Reports a store that cannot be used now: the proxy serves all the same, so that only the lack of
+    /// memory in its answers would show it.
     async fn report_store(&self) {
         let ProxyConfig { settings, diagnostics, .. } = &*self.parts.config;
         let examined = self.parts.stores.examine();

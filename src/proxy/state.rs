@@ -151,8 +151,8 @@ impl ProxyParts {
         }
     }
 
-    /// Reads the store, and judges the embedder. Errors if that fails or takes too long, as it does while the read of an
-    /// earlier report hangs.
+    /// Reads the store, and judges the embedder. Errors if that fails or takes too long, as it does while the
+    /// read of an earlier report hangs.
     async fn read_store(&self) -> Result<Option<Degraded>> {
         let (config, unavailable) = (self.config.clone(), self.embedder.unavailable());
         let read = async {

@@ -1,12 +1,11 @@
 //! A turn of a conversation through memory, in the APIs of OpenAI, Anthropic and Ollama.
 //!
 //! `pipeline.rs` has its steps: enrich the request (`chat_request.rs`), forward it, have the answer stored; a
-//! retry is the same turn (`retry_dedup.rs`), at another proxy too (`stored_attempts.rs`), and a session may lose its
-//! beginning (`histories.rs`).
-//! `chat_completions.rs` and `ollama.rs` (in the formats of `ollama_format.rs`) answer the requests of clients,
-//! whole or as a stream (`streamed.rs`, `tee.rs`), in the mode of `memory_mode.rs`, and say by
-//! `memory_headers.rs` what memory did; `passthrough.rs` relays what memory has no part in. Uses the wings
-//! `http` and `worker`.
+//! retry is the same turn (`retry_dedup.rs`), at another proxy too (`stored_attempts.rs`), and a session may
+//! lose its beginning (`histories.rs`). `chat_completions.rs` and `ollama.rs` (in the formats of
+//! `ollama_format.rs`) answer the requests of clients, whole or as a stream (`streamed.rs`, `tee.rs`), in the
+//! mode of `memory_mode.rs`, and say by `memory_headers.rs` what memory did; `passthrough.rs` relays what
+//! memory has no part in. Uses the wings `http` and `worker`.
 
 mod chat_completions;
 mod chat_request;

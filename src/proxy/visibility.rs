@@ -1,5 +1,5 @@
-//! Decides what a caller may see of the proxy's state: in `GET /health`, in `GET /metrics`, and in every page that shows
-//! the same.
+//! Decides what a caller may see of the proxy's state: in `GET /health`, in `GET /metrics`, and in every page
+//! that shows the same.
 
 use crate::access::{Caller, Right};
 use crate::record::RequestScope;
@@ -11,8 +11,8 @@ pub(super) struct Visibility {
     named: Option<String>,
 }
 
-/// The part that a caller may see whom the guard has admitted: of the partitions its own or, if the request names one,
-/// that one alone. `named` is the scope in its address or its headers.
+/// The part that a caller may see whom the guard has admitted: of the partitions its own or, if the request
+/// names one, that one alone. `named` is the scope in its address or its headers.
 pub(super) fn visible_to(caller: &Caller, named: Option<&RequestScope>) -> Visibility {
     Visibility { caller: caller.clone(), named: named.map(|named| named.scope.partition.clone()) }
 }
@@ -23,7 +23,8 @@ impl Visibility {
         self.named.is_none() && self.caller.sees_all()
     }
 
-    /// Whether it includes what is known of a partition: its name, its numbers, and reasons that name what is in it.
+    /// Whether it includes what is known of a partition: its name, its numbers, and reasons that name what is
+    /// in it.
     pub(super) fn includes(&self, partition: &str) -> bool {
         self.named.as_ref().is_none_or(|named| named == partition) && self.caller.sees(partition)
     }

@@ -1,11 +1,12 @@
 //! The store and the embedder that all requests share, and the work in the background.
 //!
 //! `store_pool.rs` has the connections for reading, `embedder.rs` the one embedder, `blocking_pool.rs` the
-//! threads that may block. `store_queue.rs` stores turns after they were answered, and `audit.rs` which token read and
-//! changed what; `backfill.rs` makes vectors and synapses, `auto_commit.rs` commits sessions by `session_commit.rs`, `document_jobs.rs` parses the uploads
-//! of `spool.rs`, and `describe_jobs.rs` has a model describe them, all of which give way to requests
-//! (`foreground.rs`); `stored_line.rs` stores what a model wrote. `budgets.rs` counts the tokens that callers spend. `degraded.rs` says from their
-//! results why memory is degraded. Uses no other wing.
+//! threads that may block. `store_queue.rs` stores turns after they were answered, and `audit.rs` which token
+//! read and changed what; `backfill.rs` makes vectors and synapses, `auto_commit.rs` commits sessions by
+//! `session_commit.rs`, `document_jobs.rs` parses the uploads of `spool.rs`, and `describe_jobs.rs` has a
+//! model describe them, all of which give way to requests (`foreground.rs`); `stored_line.rs` stores what a
+//! model wrote. `budgets.rs` counts the tokens that callers spend. `degraded.rs` says from their results why
+//! memory is degraded. Uses no other wing.
 
 mod audit;
 mod auto_commit;

@@ -1,5 +1,6 @@
-//! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation times the
-//! share of the question that one holds. The store finds the documents that hold a token, and their number.
+//! Ranks documents by their words, in any store: BM25 within the selection, among records of a conversation
+//! times the share of the question that one holds. The store finds the documents that hold a token, and their
+//! number.
 
 use super::query_token::{Doc, QueryToken, are_documents};
 use super::weights::{self, Weighting};
@@ -51,15 +52,15 @@ impl Corpus {
         }
     }
 
-    /// The upper bound of the score of a document whose tokens have this idf together, if those of the question have
-    /// `all`: BM25 gives a token less than `k1 + 1` times its idf.
+    /// The upper bound of the score of a document whose tokens have this idf together, if those of the
+    /// question have `all`: BM25 gives a token less than `k1 + 1` times its idf.
     pub(crate) fn max_score(&self, idf: f64, all: f64) -> f64 {
         let bm25 = (self.weighting.k1 + 1.0) * idf;
         if self.weighting.counts_share { bm25 * idf / all.max(f64::MIN_POSITIVE) } else { bm25 }
     }
 
-    /// The lower bound of the idf of a document with this score: a little less than exact, so that rounding cannot
-    /// exclude one.
+    /// The lower bound of the idf of a document with this score: a little less than exact, so that rounding
+    /// cannot exclude one.
     pub(crate) fn min_idf(&self, score: f64, all: f64) -> f64 {
         let idf = score / (self.weighting.k1 + 1.0);
         let exact = if self.weighting.counts_share { (idf * all).sqrt() } else { idf };
@@ -121,8 +122,8 @@ pub(crate) struct Scored {
     n: i64,
     timestamp: i64,
     score: f64,
-    /// With `Occur::Any`: the idf of the tokens that it holds, divided by that of all tokens and of one more that no
-    /// document holds, so that the share of a single word is below 1.
+    /// With `Occur::Any`: the idf of the tokens that it holds, divided by that of all tokens and of one more
+    /// that no document holds, so that the share of a single word is below 1.
     share: Option<f64>,
 }
 
@@ -164,8 +165,8 @@ struct Matches {
     idf: f64,
 }
 
-/// The matches of each document: an array if the numbers of the documents are dense, as those of a collection mostly
-/// are; else a map.
+/// The matches of each document: an array if the numbers of the documents are dense, as those of a collection
+/// mostly are; else a map.
 enum Accumulators {
     Dense(i64, Vec<Matches>),
     Sparse(FxHashMap<i64, Matches>),
@@ -202,8 +203,8 @@ impl Accumulators {
 /// The greatest number of array slots for each one in use: such an array costs no more than a map.
 const MAX_SPARSENESS: usize = 4;
 
-/// The score of every document that holds all tokens, or any: its BM25, times the share of the question that it holds,
-/// weighted by idf, if that counts.
+/// The score of every document that holds all tokens, or any: its BM25, times the share of the question that
+/// it holds, weighted by idf, if that counts.
 pub(crate) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<Scored> {
     // A token that no document holds is still part of the question.
     let (mut found_idf, mut missing_idf) = (0.0, corpus.idf(0));
@@ -220,7 +221,8 @@ pub(crate) fn combine(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> V
         },
         share: (occur == Occur::Any).then_some(matches.idf / (found_idf + missing_idf)),
     };
-    // A token lists a document once, so there is nothing to add up, and the most frequent token is in almost all.
+    // A token lists a document once, so there is nothing to add up, and the most frequent token is in almost
+    // all.
     if let [token] = tokens {
         let (idf, bm25) = (corpus.idf(token.doc_freq), corpus.bm25(token.doc_freq));
         let matches = |doc: &Doc| Matches { tokens: 1, timestamp: doc.timestamp, score: bm25(doc), idf };
@@ -251,8 +253,8 @@ fn accumulate(tokens: &[QueryToken], occur: Occur, corpus: &Corpus) -> Vec<(i64,
     found.with(wanted)
 }
 
-/// The number of tokens, rarest first, whose postings are read next: at least one more than before, and as many as have
-/// together at most twice the postings of those before, or `least`.
+/// The number of tokens, rarest first, whose postings are read next: at least one more than before, and as
+/// many as have together at most twice the postings of those before, or `least`.
 pub(crate) fn next_tokens(tokens: &[QueryToken], looked: usize, least: usize) -> usize {
     let mut documents: usize = 2 * tokens[..looked].iter().map(|token| token.doc_freq).sum::<usize>();
     documents = documents.max(least);

@@ -6,17 +6,18 @@ use crate::text::fold::FOLDING;
 use crate::text::languages::Stem;
 use crate::text::terms::{self, Occur, Piece, ScannedText, Term};
 
-/// The greatest number of tokens that are looked up. The rest of a longer question is searched in the documents
-/// themselves, or does not count.
+/// The greatest number of tokens that are looked up. The rest of a longer question is searched in the
+/// documents themselves, or does not count.
 const MAX_TOKENS: usize = 128;
 
 /// A run of letters and digits of the question, and the documents in which it occurs.
 pub(crate) struct QueryToken {
     pub(crate) text: String,
-    /// Its stems, one in each language of the question that it may be in; none if every word that contains it counts.
+    /// Its stems, one in each language of the question that it may be in; none if every word that contains it
+    /// counts.
     pub(crate) stems: Vec<Stem>,
-    /// Every word that counts contains one of these: what all words of a stem have, and the token itself if it lacks
-    /// that (`dying`, `die`).
+    /// Every word that counts contains one of these: what all words of a stem have, and the token itself if
+    /// it lacks that (`dying`, `die`).
     pub(crate) pieces: Vec<Piece>,
     /// The same word in an index of the folding before, where that is another.
     pub(crate) earlier: Option<Box<QueryToken>>,
@@ -40,7 +41,8 @@ impl QueryToken {
         QueryToken { text: text.to_owned(), stems, pieces, earlier: None, docs: Vec::new(), doc_freq: 0 }
     }
 
-    /// Has every token an earlier form, for an index of which that is not known by its folding alone; or none.
+    /// Has every token an earlier form, for an index of which that is not known by its folding alone; or
+    /// none.
     pub(crate) fn set_outdated(&mut self, is_outdated: bool) {
         if !is_outdated {
             self.earlier = None;
@@ -69,8 +71,8 @@ impl QueryToken {
         }
     }
 
-    /// Visits the places where it occurs in a folded text, with the weights of its words. In a script without spaces a
-    /// word is no unit: every occurrence counts whole.
+    /// Visits the places where it occurs in a folded text, with the weights of its words. In a script without
+    /// spaces a word is no unit: every occurrence counts whole.
     pub(crate) fn visit_occurrences(&self, folded: &str, mut visit: impl FnMut(usize, f32)) {
         if self.text.contains(terms::is_unspaced) {
             self.pieces.iter().flat_map(|piece| piece.starts_in(folded)).for_each(|at| visit(at, 1.0));
@@ -128,8 +130,8 @@ pub(crate) fn query_tokens<E>(
         let stems = term.stems.map(|languages| languages.stems(text)).unwrap_or_default();
         let is_token =
             |token: &QueryToken| token.text == *text || stems.iter().any(|stem| token.stems.contains(stem));
-        // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing in a
-        // section (`-q`), and means nothing in a conversation.
+        // The part after an apostrophe is in every other document. Alone, a letter names an option or a thing
+        // in a section (`-q`), and means nothing in a conversation.
         let is_named = are_documents(kinds) && term.tokens.len() == 1;
         let scrap = occur == Occur::Any && text.len() == 1 && !is_named;
         if scrap || tokens.iter().any(is_token) {

@@ -9,7 +9,8 @@ pub(crate) struct Weighting {
     pub(crate) b: f64,
     /// Whether a text that holds half of a question is worth less than half.
     pub(crate) counts_share: bool,
-    /// Without a model, the least share of a question's words that a recalled record holds, weighed by their rarity.
+    /// Without a model, the least share of a question's words that a recalled record holds, weighed by their
+    /// rarity.
     pub(crate) min_share: f64,
 }
 
@@ -23,20 +24,21 @@ impl Default for Weighting {
 pub(crate) const MESSAGES: Weighting = Weighting { k1: 0.9, b: 0.4, counts_share: true, min_share: 0.2 };
 /// As messages; but there are few, and their confidence is known, so that less of the question is enough.
 pub(crate) const MEMORIES: Weighting = Weighting { min_share: 0.1, ..MESSAGES };
-/// BM25 as in Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it says nothing
-/// of the other words of the question.
+/// BM25 as in Robertson and Zaragoza (2009): a section that says a rare word often is about it, though it
+/// says nothing of the other words of the question.
 pub(crate) const DOCUMENTS: Weighting = Weighting { k1: 1.2, b: 0.75, counts_share: false, min_share: 0.1 };
 /// The weight of a word that only contains the token.
 pub(crate) const SUBSTRING: f32 = 0.5;
 
-/// A text of a conversation is scored by the best of its passages of this many words, since a long answer holds most
-/// words of any question somewhere.
+/// A text of a conversation is scored by the best of its passages of this many words, since a long answer
+/// holds most words of any question somewhere.
 pub(crate) const WINDOW: usize = 100;
-/// The power of a role's mean length in a factor for its records: what is told in few words, as users do, answers more
-/// often than one part of a long text.
+/// The power of a role's mean length in a factor for its records: what is told in few words, as users do,
+/// answers more often than one part of a long text.
 pub(crate) const ROLE: f64 = 0.3;
 
-/// The weight of a cosine among memories and documents, against 1 for the words. In a conversation both weigh 1.
+/// The weight of a cosine among memories and documents, against 1 for the words. In a conversation both weigh
+/// 1.
 pub(crate) const MEANING: f64 = 0.7;
 /// The factor for a record of the time that the question names.
 pub(crate) const NAMED_TIME: f64 = 1.5;
@@ -47,32 +49,32 @@ pub(crate) const NEIGHBOUR_REACH: usize = 2;
 pub(crate) const NEIGHBOURS: [f64; NEIGHBOUR_REACH] = [0.4, 0.2];
 /// A short record that ends in a question contributes this beyond that to the next record, which answers it.
 pub(crate) const ANSWERED: f64 = 0.4;
-/// The bytes up to which a text is short. A longer one asks less, and gets less from its neighbours: it has words
-/// enough of its own to be found by.
+/// The bytes up to which a text is short. A longer one asks less, and gets less from its neighbours: it has
+/// words enough of its own to be found by.
 pub(crate) const SHORT: f64 = 300.0;
-/// Words count whole beside meaning if some record holds this share of the question's: of fewer, as where it is in
-/// another language than the texts, they count in proportion.
+/// Words count whole beside meaning if some record holds this share of the question's: of fewer, as where it
+/// is in another language than the texts, they count in proportion.
 pub(crate) const TRUSTED_SHARE: f64 = 0.2;
-/// In the relevance of a record, the weight of the share of the question's words that it holds, against the position of
-/// its cosine between the floor and 1.
+/// In the relevance of a record, the weight of the share of the question's words that it holds, against the
+/// position of its cosine between the floor and 1.
 pub(crate) const SHARE_OF_WORDS: f64 = 0.5;
 /// The least number of candidates that words and meaning find each; if more hits are wanted, as many.
 pub(crate) const MIN_CANDIDATES: usize = 40;
 
-/// The least relevance of a recalled record, by meaning: in a scope of one record, and what is added for each tenfold
-/// of it, since among many records one resembles any question by chance. Chosen on conversations with questions that
-/// they answer, questions of other conversations and general ones.
+/// The least relevance of a recalled record, by meaning: in a scope of one record, and what is added for each
+/// tenfold of it, since among many records one resembles any question by chance. Chosen on conversations with
+/// questions that they answer, questions of other conversations and general ones.
 pub(crate) const MIN_RELEVANCE: f64 = 0.05;
 pub(crate) const RELEVANCE_PER_TENFOLD: f64 = 0.09;
 /// The number of records in a scope from which on that threshold is constant.
 pub(crate) const SATURATION: usize = 1000;
-/// The score of a recalled record is at least this part of the best one's: those below share only a common word with
-/// the question.
+/// The score of a recalled record is at least this part of the best one's: those below share only a common
+/// word with the question.
 pub(crate) const SCORE_FLOOR: f64 = 0.3;
 /// With selective recall the n-th of at most N messages needs this part of the best score, times n/N.
 pub(crate) const BAR_SLOPE: f64 = 0.85;
-/// With selective recall, a message is kept if its relevance is this part of the threshold that some message reaches:
-/// if memory has to do with the question, the messages beside the most relevant one often do, too.
+/// With selective recall, a message is kept if its relevance is this part of the threshold that some message
+/// reaches: if memory has to do with the question, the messages beside the most relevant one often do, too.
 pub(crate) const COMPANION_THRESHOLD: f64 = 0.8;
 
 /// The part of a score that remains after a step along a link.

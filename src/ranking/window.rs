@@ -1,9 +1,9 @@
-//! Scores the texts of a conversation by their words: each by its best passage, since a long answer holds most words of
-//! any question somewhere.
+//! Scores the texts of a conversation by their words: each by its best passage, since a long answer holds
+//! most words of any question somewhere.
 //!
-//! A passage is a window of `weights::WINDOW` consecutive words. Its score is that of BM25 without a norm for the
-//! length (`b` = 0), with the power 1.5 of the idf; times the share of the question that the whole text holds, by the
-//! same weights.
+//! A passage is a window of `weights::WINDOW` consecutive words. Its score is that of BM25 without a norm for
+//! the length (`b` = 0), with the power 1.5 of the idf; times the share of the question that the whole text
+//! holds, by the same weights.
 
 use super::bm25::Corpus;
 use super::query_token::QueryToken;
@@ -137,7 +137,8 @@ impl WeightedToken {
     }
 }
 
-/// Sets the numbers of the words that occurrences begin, counted from the first; they are in the order of the text.
+/// Sets the numbers of the words that occurrences begin, counted from the first; they are in the order of the
+/// text.
 fn number_words(folded: &str, occurrences: &mut [Occurrence]) {
     let (mut at, mut word) = (occurrences.first().map_or(0, |first| first.at), 0);
     for one in occurrences {

@@ -126,15 +126,16 @@ pub struct Account {
     pub comparison: Option<Comparison>,
 }
 
-/// The part of a session before a compaction that was carried over: its records before a time yield the text exactly.
+/// The part of a session before a compaction that was carried over: its records before a time yield the text
+/// exactly.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CarriedPart {
     /// The digest of the session and the summary, by which later requests know the compaction.
     pub digest: String,
     /// The time of the compaction, in milliseconds since 1970, UTC.
     pub before: i64,
-    /// The time of the first account of the part, and the position of its last record that the text was made of: what is
-    /// stored later changes nothing.
+    /// The time of the first account of the part, and the position of its last record that the text was made
+    /// of: what is stored later changes nothing.
     pub since: Option<i64>,
     pub last: Option<Position>,
     /// The model whose tokens were counted.
@@ -160,7 +161,8 @@ pub struct RecalledPart {
     pub quoted: Option<Vec<Range<usize>>>,
     /// The statements that supersede it, newest first, which is recalled with it.
     pub newer: Vec<NewerStatement>,
-    /// The files and commits that a message names and that are not as they were, in the order in which it says so.
+    /// The files and commits that a message names and that are not as they were, in the order in which it
+    /// says so.
     pub files: Vec<FileState>,
     /// The confidence that was shown with a memory, as it was written; `None` for other records.
     pub confidence: Option<String>,
@@ -278,8 +280,8 @@ impl Account {
         }
     }
 
-    /// The account of a trace as it is stored; its id follows from scope, trace and time (milliseconds since 1970,
-    /// UTC).
+    /// The account of a trace as it is stored; its id follows from scope, trace and time (milliseconds since
+    /// 1970, UTC).
     pub fn to_record(&self, trace_id: &str, scope: &Scope, timestamp: i64) -> StoredRecord {
         StoredRecord {
             kind: &ACCOUNT,

@@ -1,5 +1,5 @@
-//! Actions: what a program did in a turn, one record for each call of a tool. They have neither what the tool returned
-//! nor the contents of files.
+//! Actions: what a program did in a turn, one record for each call of a tool. They have neither what the tool
+//! returned nor the contents of files.
 
 use super::members::{name, required, texts, timestamp};
 use super::message::seq;
@@ -85,8 +85,8 @@ pub enum Purpose {
 /// A selection of actions. Every condition must hold; without any, all records are selected.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ActionFilter {
-    /// A path, or the end of one from a name on (`pay.rs`, `src/pay.rs`), of a file that the action is about, or that its
-    /// command names; in any case.
+    /// A path, or the end of one from a name on (`pay.rs`, `src/pay.rs`), of a file that the action is about,
+    /// or that its command names; in any case.
     pub file: Option<String>,
     /// Words that follow each other in the command; in any case.
     pub command: Option<String>,
@@ -134,8 +134,8 @@ impl ActionFilter {
     }
 }
 
-/// The words of a command: without the signs by which a shell tells commands, strings and assignments apart, and those
-/// that come before or after a path, as in `HEAD:src/pay.rs`.
+/// The words of a command: without the signs by which a shell tells commands, strings and assignments apart,
+/// and those that come before or after a path, as in `HEAD:src/pay.rs`.
 fn words_of_command(command: &str) -> impl Iterator<Item = &str> {
     command.split(is_between_words).filter(|word| !word.is_empty())
 }
@@ -149,7 +149,8 @@ fn is_split(path: &str) -> bool {
     words_of_command(path).next() != Some(path)
 }
 
-/// Whether a command has a path as a whole, or the end of one from a name on: `cat "my notes.txt"`, `cat my\ notes.txt`.
+/// Whether a command has a path as a whole, or the end of one from a name on: `cat "my notes.txt"`, `cat my\
+/// notes.txt`.
 fn has_whole(command: &str, end: &str) -> bool {
     let command = command.replace("\\ ", " ");
     let end = end.trim_start_matches("./");
@@ -245,8 +246,9 @@ fn parse(mut line: Object) -> Result<Draft> {
     Ok(Draft { members: line, ..draft })
 }
 
-/// Shortens the texts, after secrets were replaced in the whole of them, and gives an action without an id that of its
-/// call: a program and its files date a call differently, so that neither the time nor the seq has a part in it.
+/// Shortens the texts, after secrets were replaced in the whole of them, and gives an action without an id
+/// that of its call: a program and its files date a call differently, so that neither the time nor the seq
+/// has a part in it.
 fn complete(action: &mut StoredRecord) -> Result<()> {
     for (member, most) in TEXTS {
         let text = action.member_text(member);
@@ -277,8 +279,8 @@ fn shortened(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A command without a here-document, which may be the content of a file. A shift or a here-string (`<<<`), and a `<<`
-/// that is quoted, are cut alike: to store less is safe.
+/// A command without a here-document, which may be the content of a file. A shift or a here-string (`<<<`),
+/// and a `<<` that is quoted, are cut alike: to store less is safe.
 fn before_here_document(command: &str) -> &str {
     command.find("<<").map_or(command, |at| command[..at].trim_end())
 }
@@ -333,8 +335,8 @@ fn indexed_text(action: &StoredRecord) -> String {
     texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The purpose of an action on one line with the number of changed lines, `src/pay.rs, 3 lines`; and, if it failed, the
-/// error, which may be empty.
+/// The purpose of an action on one line with the number of changed lines, `src/pay.rs, 3 lines`; and, if it
+/// failed, the error, which may be empty.
 pub fn outline(action: &StoredRecord) -> (String, Option<String>) {
     let mut text = action.purpose().split_whitespace().collect::<Vec<_>>().join(" ");
     if let Ok(Some(lines)) = action.members.integer(LINES) {

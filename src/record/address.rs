@@ -1,7 +1,7 @@
 //! Addresses of the tree of contexts: `viking://`, and segments between slashes.
 //!
-//! Whole segments are compared, so that `viking://a/1` is not above `viking://a/10`. An address is a name, never a
-//! path of the file system: nothing in it is decoded, and `.` and `..` are refused.
+//! Whole segments are compared, so that `viking://a/1` is not above `viking://a/10`. An address is a name,
+//! never a path of the file system: nothing in it is decoded, and `.` and `..` are refused.
 
 use super::error::AddressError;
 use super::id;
@@ -45,8 +45,8 @@ impl Address {
         Ok(address)
     }
 
-    /// Reads an address for a partition: `~` at its beginning is the root of that partition. Errors if the address
-    /// belongs to another.
+    /// Reads an address for a partition: `~` at its beginning is the root of that partition. Errors if the
+    /// address belongs to another.
     pub fn resolve(text: &str, partition: &str) -> Result<Address> {
         let address = Address::locate(text, partition)?;
         match address.owner() {
@@ -113,7 +113,8 @@ impl Address {
         Some(Address(if is_root { rest } else { rest.trim_end_matches('/') }.to_owned()))
     }
 
-    /// The address of a name below this one. Errors if the name cannot be a segment, or the address is too long.
+    /// The address of a name below this one. Errors if the name cannot be a segment, or the address is too
+    /// long.
     pub fn join(&self, name: &str) -> Result<Address> {
         let segment = checked_segment(name)?;
         let slash = if self.0 == SCHEME { "" } else { "/" };
@@ -148,8 +149,8 @@ impl Address {
         })
     }
 
-    /// The address once a partition has another name, if it belongs to that; a session of the partition's name has the
-    /// new one too. Errors if the name cannot be a segment, or the address gets too long.
+    /// The address once a partition has another name, if it belongs to that; a session of the partition's
+    /// name has the new one too. Errors if the name cannot be a segment, or the address gets too long.
     pub fn renamed(&self, from: &str, to: &str) -> Result<Address> {
         if self.owner().is_none() || !self.is_open_to(from) {
             return Ok(self.clone());
@@ -190,7 +191,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// A segment of a name: cut if it is too long. Errors if it is empty, `.`, `..`, or has a slash or a control character.
+/// A segment of a name: cut if it is too long. Errors if it is empty, `.`, `..`, or has a slash or a control
+/// character.
 fn checked_segment(name: &str) -> Result<String> {
     match name {
         "" => Err(AddressError::EmptySegment.into()),

@@ -1,5 +1,5 @@
-//! A row of the audit: which token read or changed which records, when, and from where. It has names, addresses and
-//! ids, and never a text.
+//! A row of the audit: which token read or changed which records, when, and from where. It has names,
+//! addresses and ids, and never a text.
 
 use super::object::{Object, invalid, quote};
 use super::scope::Scope;

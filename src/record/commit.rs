@@ -1,4 +1,5 @@
-//! Commits of sessions: a session's archive and the memories found in its messages, as one line that is stored whole.
+//! Commits of sessions: a session's archive and the memories found in its messages, as one line that is
+//! stored whole.
 
 use super::address::Address;
 use super::digest;
@@ -13,8 +14,8 @@ use crate::error::Result;
 
 /// The name of the kind.
 const COMMIT: &str = "commit";
-/// The member of a memory or an archive that lists the ids of the messages whose words it has; `rsv-ingest` makes links
-/// of it.
+/// The member of a memory or an archive that lists the ids of the messages whose words it has; `rsv-ingest`
+/// makes links of it.
 pub const EXTRACTED_FROM_MEMBER: &str = "extracted_from";
 /// The member of a memory that lists the stored memories that are near it.
 pub const NEAR: &str = "near";
@@ -79,7 +80,8 @@ impl Commit {
         line
     }
 
-    /// The archive as it is stored at a time, in milliseconds since 1970, UTC. Errors if it is not the session's.
+    /// The archive as it is stored at a time, in milliseconds since 1970, UTC. Errors if it is not the
+    /// session's.
     pub fn archive_record(&self, now: i64) -> Result<StoredRecord> {
         let mut line = self.archive.clone();
         line.take(EXTRACTED_FROM_MEMBER);

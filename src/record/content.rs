@@ -21,7 +21,8 @@ pub enum Content {
 }
 
 impl Content {
-    /// Reads the member `content` of a message of any client. Errors if it is no string, array of parts or null.
+    /// Reads the member `content` of a message of any client. Errors if it is no string, array of parts or
+    /// null.
     pub fn from_message(message: &Object) -> Result<Content> {
         message.get("content").map_or(Ok(Content::Null), Content::from_json)
     }

@@ -129,7 +129,8 @@ fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Resolves the address for the partition, from which two the id follows. Errors if it is another partition's.
+/// Resolves the address for the partition, from which two the id follows. Errors if it is another
+/// partition's.
 fn complete(document: &mut StoredRecord) -> Result<()> {
     let partition = &document.scope.partition;
     let address = Address::resolve(&document.member_text(URI), partition).map_err(|error| error.at(URI))?;
@@ -283,7 +284,8 @@ fn title_path(document: &StoredRecord) -> String {
     names.chain([title]).collect::<Vec<_>>().join(" > ")
 }
 
-/// The overview, else the abstract, else the content; after an overview or an abstract the passage, if there is one.
+/// The overview, else the abstract, else the content; after an overview or an abstract the passage, if there
+/// is one.
 fn shown_text(document: &StoredRecord) -> String {
     let summary = match document.shown_level() {
         0 => document.member_text("abstract"),

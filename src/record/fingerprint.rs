@@ -1,14 +1,15 @@
-//! The fingerprint of a message: equal for copies of one turn that several ways brought, such as a proxy and an import.
-//! Two messages may be copies if their fingerprints are equal and their times near; whether they are is for
-//! `ingest/duplicates.rs` to say, which looks at their neighbours.
+//! The fingerprint of a message: equal for copies of one turn that several ways brought, such as a proxy and
+//! an import. Two messages may be copies if their fingerprints are equal and their times near; whether they
+//! are is for `ingest/duplicates.rs` to say, which looks at their neighbours.
 
 use super::message::folded_parts;
 use super::stored::StoredRecord;
 use super::{Role, digest};
 use std::time::Duration;
 
-/// The longest time between the copies of one turn, and between two attempts at one. A program notes when a prompt was
-/// typed and when an answer was complete, a proxy when the request came: a long answer lies between.
+/// The longest time between the copies of one turn, and between two attempts at one. A program notes when a
+/// prompt was typed and when an answer was complete, a proxy when the request came: a long answer lies
+/// between.
 pub const DUPLICATE_WINDOW: Duration = Duration::from_secs(600);
 
 const WINDOW: i64 = DUPLICATE_WINDOW.as_millis() as i64;

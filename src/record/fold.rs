@@ -8,7 +8,8 @@ use unicode_normalization::UnicodeNormalization;
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let (mut rest, mut buffer) = (text, Vec::new());
-    // Decomposition reorders nothing across a character of ASCII, so that only the other runs need Unicode's tables.
+    // Decomposition reorders nothing across a character of ASCII, so that only the other runs need Unicode's
+    // tables.
     while !rest.is_empty() {
         let (ascii, after) = rest.split_at(rest.bytes().position(|b| !b.is_ascii()).unwrap_or(rest.len()));
         fold_ascii(ascii, &mut buffer, &mut folded);

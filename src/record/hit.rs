@@ -34,8 +34,8 @@ pub struct HitEvidence {
     pub via: Option<LinkHop>,
     /// The kinds of the secrets that it holds, where secrets are searched for.
     pub secrets: Vec<String>,
-    /// The byte ranges of a long message's text that answer the question, a member of the hit itself; `None` if all of
-    /// it is quoted.
+    /// The byte ranges of a long message's text that answer the question, a member of the hit itself; `None`
+    /// if all of it is quoted.
     pub quoted: Option<Vec<Range<usize>>>,
     /// Whether it is recalled. A member of the hit itself, unless it is `Auto`.
     pub rule: RecallRule,
@@ -85,8 +85,8 @@ pub struct LinkHop {
 }
 
 impl HitEvidence {
-    /// The member `why` of a hit, without `share`, which is for the ranking alone, and without what are members of the
-    /// hit itself.
+    /// The member `why` of a hit, without `share`, which is for the ranking alone, and without what are
+    /// members of the hit itself.
     fn to_object(&self) -> Object {
         let mut object = Object::default();
         let numbers = [
@@ -167,8 +167,8 @@ impl Hit {
         hits
     }
 
-    /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one. With `explain`
-    /// the parts of the score are written too.
+    /// Appends the hit as one line; `rank` counts from 1. Of many questions, `query` names the one. With
+    /// `explain` the parts of the score are written too.
     pub fn write_line(&self, rank: usize, explain: bool, query: Option<&Query>, out: &mut Vec<u8>) {
         let mut why = self.why.to_object();
         if explain {
@@ -196,8 +196,8 @@ impl Hit {
     }
 }
 
-/// The member `quoted`, with a comma in front: an array of pairs, the first byte of each range and the one after its
-/// last.
+/// The member `quoted`, with a comma in front: an array of pairs, the first byte of each range and the one
+/// after its last.
 pub(super) fn quoted_member(ranges: &[Range<usize>]) -> String {
     let ranges: Vec<String> = ranges.iter().map(|range| format!("[{},{}]", range.start, range.end)).collect();
     format!(",\"quoted\":[{}]", ranges.join(","))

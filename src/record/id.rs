@@ -4,9 +4,9 @@ use super::digest;
 use super::time::Clock;
 use crate::error::{Context, Result};
 
-/// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever and however
-/// often it is written, which makes writes idempotent. The 74 bits that RFC 9562 leaves free come from SHA-256 over the
-/// parts, each preceded by its length.
+/// The id of a record that these `parts` make unique at `ms`: the same record has the same id wherever and
+/// however often it is written, which makes writes idempotent. The 74 bits that RFC 9562 leaves free come
+/// from SHA-256 over the parts, each preceded by its length.
 pub fn derived(ms: i64, parts: &[&str]) -> String {
     let mut bits = [0; 10];
     bits.copy_from_slice(&digest::bytes(parts)[..10]);
@@ -24,7 +24,8 @@ pub fn fresh(clock: &Clock, salt: &str) -> Result<String> {
     Ok(v7(clock.now(), bits))
 }
 
-/// The time in an id that the suite makes, as the 12 hexadecimal digits with which it begins; `None` of any other id.
+/// The time in an id that the suite makes, as the 12 hexadecimal digits with which it begins; `None` of any
+/// other id.
 pub fn time_digits(id: &str) -> Option<&str> {
     let uuid = uuid::Uuid::try_parse(id).ok().filter(|uuid| uuid.get_version_num() == 7)?;
     let digits = id.get(..13)?;

@@ -1,4 +1,5 @@
-//! A line of input, identified by its `kind` or, without one, by its shape; and the records that a store takes.
+//! A line of input, identified by its `kind` or, without one, by its shape; and the records that a store
+//! takes.
 
 use super::embedding::{Embedding, VectorFormat};
 use super::error::RecordError;

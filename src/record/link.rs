@@ -56,8 +56,8 @@ impl Link {
         Link { rel: rel.into(), ..Link::responded_with(from, to, timestamp) }
     }
 
-    /// The edge between two messages that resemble each other; it has no direction, and is kept from the lesser
-    /// id to the greater.
+    /// The edge between two messages that resemble each other; it has no direction, and is kept from the
+    /// lesser id to the greater.
     pub fn synapse(one: &str, other: &str, timestamp: i64, score: f64, model: &str) -> Link {
         let (from, to) = if one < other { (one, other) } else { (other, one) };
         Link {
@@ -71,7 +71,8 @@ impl Link {
         }
     }
 
-    /// Reads a link line. The ends of a synapse are put in their order. Errors begin with the member at fault.
+    /// Reads a link line. The ends of a synapse are put in their order. Errors begin with the member at
+    /// fault.
     pub fn parse(mut line: Object) -> Result<Link> {
         let rel = required(&line, "rel")?;
         check_relation(&rel)?;

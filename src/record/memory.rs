@@ -49,8 +49,8 @@ pub const SUCCESS: &str = "success";
 /// The outcome of one that did not: a warning.
 pub const FAILURE: &str = "failure";
 
-/// The member of a memory that another program archived, with the id of the one that took its place; empty if there is
-/// none. It holds without a link, which waits until that memory is there.
+/// The member of a memory that another program archived, with the id of the one that took its place; empty if
+/// there is none. It holds without a link, which waits until that memory is there.
 pub const ARCHIVED_INTO: &str = "archived_into";
 
 /// How a memory came into being.
@@ -99,7 +99,8 @@ impl Origin {
     }
 }
 
-/// The members between title and time, in the order in which they are written; `content` has a place of its own.
+/// The members between title and time, in the order in which they are written; `content` has a place of its
+/// own.
 const ORDER: [&str; 14] = [
     "title",
     "description",
@@ -120,8 +121,8 @@ const ORDER: [&str; 14] = [
 /// The members that are derived from signals and links whenever a memory is shown.
 pub const DERIVED: [&str; 5] = ["confidence", "usage_count", "state", "consolidation_id", "updated_at"];
 
-/// The members with the evidence, which are derived too. Exports do not have them, so that a line may have members of these
-/// names that are others, and are kept.
+/// The members with the evidence, which are derived too. Exports do not have them, so that a line may have
+/// members of these names that are others, and are kept.
 const EVIDENCE: [&str; 3] = ["alpha", "beta", "signals"];
 
 /// Whether the members of a line that are named as the evidence are that.
@@ -307,7 +308,8 @@ pub fn begins_memory_heading(word: &str) -> bool {
     word == WARNING || CATEGORIES.contains(&word)
 }
 
-/// Its category, or the word for a failed strategy, and the confidence, if it was derived: `warning, confidence 0.82`.
+/// Its category, or the word for a failed strategy, and the confidence, if it was derived: `warning,
+/// confidence 0.82`.
 fn heading(memory: &StoredRecord) -> String {
     let category = memory.member_text("category");
     let what = match memory.member_text("outcome").as_str() {

@@ -25,8 +25,8 @@ const SPARE_BYTES: usize = 32 * 1024;
 /// The bytes of the punctuation of a member: a brace or a comma, two quotation marks, a colon.
 const PUNCTUATION_BYTES: usize = 4;
 
-/// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as `1.0` or one
-/// with forty digits is written unchanged.
+/// Members in the order of the input. A value is kept as its compact JSON text, so that a number such as
+/// `1.0` or one with forty digits is written unchanged.
 ///
 /// Invariants: ranges lie in `text` at the borders of characters and do not overlap; names differ, and stand
 /// there without escapes; each value is valid JSON text. Members that were removed or replaced leave gaps,
@@ -222,7 +222,8 @@ impl Object {
         self.get(name).and_then(word)
     }
 
-    /// An optional member of the type `T`, as `what` describes it; `null` counts as absent. Fails at another type.
+    /// An optional member of the type `T`, as `what` describes it; `null` counts as absent. Fails at another
+    /// type.
     pub fn decode<'a, T: Deserialize<'a>>(&'a self, name: &str, what: &str) -> Result<Option<T>> {
         match self.get(name) {
             None | Some("null") => Ok(None),

@@ -1,4 +1,5 @@
-//! Rules of recall: whether a message is recalled always, never, or as all others are. The newest about a message holds.
+//! Rules of recall: whether a message is recalled always, never, or as all others are. The newest about a
+//! message holds.
 
 use super::members::{name, timestamp};
 use super::object::{Object, missing, unexpected, write_member};
@@ -83,8 +84,8 @@ fn parse(mut line: Object) -> Result<Draft> {
 }
 
 impl Draft {
-    /// A rule about the message of an id, without an id and a scope of its own; `timestamp` is in milliseconds since
-    /// 1970, UTC.
+    /// A rule about the message of an id, without an id and a scope of its own; `timestamp` is in
+    /// milliseconds since 1970, UTC.
     pub fn recall_rule(of: &str, rule: RecallRule, timestamp: i64) -> Draft {
         let mut members = Object::default();
         members.set_text(OF, of);

@@ -8,22 +8,24 @@ use crate::error::Result;
 const SESSION: &str = "session_id";
 
 impl Scope {
-    /// The scope once its partition has another name, which the instance of a partition that is named alone has too.
+    /// The scope once its partition has another name, which the instance of a partition that is named alone
+    /// has too.
     pub fn renamed(&self, to: &str) -> Scope {
         let instance = if self.is_of_partition_alone() { to } else { &self.instance };
         Scope { partition: to.to_owned(), instance: instance.to_owned() }
     }
 }
 
-/// The trace of a message that begins one and was imported without: it follows from its scope, time (milliseconds since
-/// 1970, UTC) and text, so that files that overlap agree.
+/// The trace of a message that begins one and was imported without: it follows from its scope, time
+/// (milliseconds since 1970, UTC) and text, so that files that overlap agree.
 pub fn derived_trace(scope: &Scope, timestamp: i64, text: &str) -> String {
     id::derived(timestamp, &["trace", &scope.partition, &scope.instance, text])
 }
 
 impl StoredRecord {
-    /// The record once its partition has another name: its scope, the addresses of that partition, and the trace and
-    /// the id that follow from these; all other ids stay. Errors if the address of a document cannot have the name.
+    /// The record once its partition has another name: its scope, the addresses of that partition, and the
+    /// trace and the id that follow from these; all other ids stay. Errors if the address of a document
+    /// cannot have the name.
     pub fn renamed(&self, to: &str) -> Result<StoredRecord> {
         let from = &self.scope.partition;
         let mut renamed = StoredRecord { scope: self.scope.renamed(to), ..self.clone() };

@@ -1,5 +1,5 @@
-//! Short ids: the first letters of the digest of an id, by which people name a record. Ids themselves begin alike,
-//! since a UUIDv7 begins with its time.
+//! Short ids: the first letters of the digest of an id, by which people name a record. Ids themselves begin
+//! alike, since a UUIDv7 begins with its time.
 
 use super::digest::hexadecimal;
 use sha2::{Digest, Sha256};
@@ -33,8 +33,8 @@ pub fn digest_number(id: &str) -> i64 {
     digest.first_chunk().copied().map_or(0, i64::from_be_bytes)
 }
 
-/// The numbers of the digests that begin with some letters; `None` if no digest can, or they are too few to be a short
-/// id.
+/// The numbers of the digests that begin with some letters; `None` if no digest can, or they are too few to
+/// be a short id.
 pub fn digest_numbers(letters: &str) -> Option<RangeInclusive<i64>> {
     let is_digest = letters.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_digest || !(MIN_READ_LETTERS..=64).contains(&letters.len()) {

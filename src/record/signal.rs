@@ -70,7 +70,8 @@ impl SignalType {
         self.row().2
     }
 
-    /// The counters of a partition: how often explicit signals agreed with signals of the type, and how often not.
+    /// The counters of a partition: how often explicit signals agreed with signals of the type, and how often
+    /// not.
     pub fn agreement_counters(self) -> [&'static str; 2] {
         match self {
             SignalType::Usage => ["usage agrees", "usage disagrees"],
@@ -195,7 +196,8 @@ impl Draft {
     }
 }
 
-/// Usage is counted up: the greater count holds, and a signal without one is one more use. Others never change.
+/// Usage is counted up: the greater count holds, and a signal without one is one more use. Others never
+/// change.
 fn merge(stored: Option<&StoredRecord>, new: &StoredRecord) -> Option<StoredRecord> {
     let count = |signal: &StoredRecord| signal.members.integer("count").ok().flatten();
     if SignalType::of(new) != SignalType::Usage || !new.members.has("day") {

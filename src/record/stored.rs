@@ -114,8 +114,8 @@ impl StoredRecord {
         }
     }
 
-    /// The digest of its kind, its role and its indexed text without the white space around it: records with the same
-    /// digest say the same.
+    /// The digest of its kind, its role and its indexed text without the white space around it: records with
+    /// the same digest say the same.
     pub fn text_digest(&self) -> [u8; 32] {
         let text = self.indexed_text().unwrap_or_default();
         digest::bytes(&[self.kind.name, self.role.map_or("", Role::name), text.trim()])
@@ -168,21 +168,23 @@ pub struct RecordKind {
     pub traced: bool,
     /// Reads a line. Errors begin with the member at fault.
     pub read: fn(Object) -> Result<Draft>,
-    /// Completes a record whose scope is known by what follows from it. Errors begin with the member at fault.
+    /// Completes a record whose scope is known by what follows from it. Errors begin with the member at
+    /// fault.
     pub complete: fn(&mut StoredRecord) -> Result<()>,
     /// Appends the members after the scope, each preceded by a comma.
     pub write: fn(&StoredRecord, &mut Vec<u8>),
-    /// The parts that, with the time, identify a record: a missing id is derived from them, and the same parts
-    /// under another id are the same record. `None` if only the id identifies it.
+    /// The parts that, with the time, identify a record: a missing id is derived from them, and the same
+    /// parts under another id are the same record. `None` if only the id identifies it.
     pub natural_key: Option<fn(&StoredRecord) -> Vec<String>>,
     /// Recognizes the records that say the same in any form. `None` if that does not matter.
     pub same_words: Option<SameWords>,
     /// The parts that never change under one id; `None` if versions of a record may differ.
     pub fixed_parts: Option<fn(&StoredRecord) -> Vec<String>>,
-    /// Chooses between versions under one id. A kind with such a rule has no index; one without it keeps the first
-    /// version.
+    /// Chooses between versions under one id. A kind with such a rule has no index; one without it keeps the
+    /// first version.
     pub merge: Option<MergeRule>,
-    /// The versions of a record under one id, of which the store keeps one. A kind has this or `merge`, or neither.
+    /// The versions of a record under one id, of which the store keeps one. A kind has this or `merge`, or
+    /// neither.
     pub versions: Option<Versions>,
     /// The id of the record above it, if its records are a tree.
     pub parent_id: fn(&StoredRecord) -> Option<String>,
@@ -234,7 +236,8 @@ impl RecordKind {
     };
 }
 
-/// The version to store, given the one that exists, if there is one, and a new one; `None` to keep the existing one.
+/// The version to store, given the one that exists, if there is one, and a new one; `None` to keep the
+/// existing one.
 pub type MergeRule = fn(Option<&StoredRecord>, &StoredRecord) -> Option<StoredRecord>;
 
 /// The records that say the same, ignoring Unicode form, case and white space.
@@ -259,13 +262,13 @@ pub struct Versions {
     pub order: &'static str,
     /// Whether the new version (the first argument) loses to the stored one.
     pub gives_way: fn(&StoredRecord, &StoredRecord) -> bool,
-    /// The stored version as one that was made of the place that the new version (the first argument) names; `None` if
-    /// that is the same.
+    /// The stored version as one that was made of the place that the new version (the first argument) names;
+    /// `None` if that is the same.
     pub moved: fn(&StoredRecord, &StoredRecord) -> Option<StoredRecord>,
 }
 
-/// The record that records of a kind are about: the value of their lookup key is its id. They are refused without it,
-/// go with it, and follow it in an export.
+/// The record that records of a kind are about: the value of their lookup key is its id. They are refused
+/// without it, go with it, and follow it in an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// The name of its kind.
@@ -285,8 +288,8 @@ pub struct Replaces {
     pub member: &'static str,
 }
 
-/// An amount that a record adds to a counter of a subject. A store keeps the sums, in the transactions that change its
-/// records.
+/// An amount that a record adds to a counter of a subject. A store keeps the sums, in the transactions that
+/// change its records.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tally {
     /// The id of a record, or the name of a partition.

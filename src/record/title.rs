@@ -1,4 +1,5 @@
-//! Titles: the name of a conversation, which is an instance. Each instance has one, of which newer versions take the place.
+//! Titles: the name of a conversation, which is an instance. Each instance has one, of which newer versions
+//! take the place.
 
 use super::members::{name, time_member};
 use super::object::{Object, missing, write_member};
@@ -63,7 +64,8 @@ fn complete(title: &mut StoredRecord) -> Result<()> {
     Ok(())
 }
 
-/// Whether a stored version is kept: one that was read from an older state of the conversation does not replace it.
+/// Whether a stored version is kept: one that was read from an older state of the conversation does not
+/// replace it.
 fn gives_way(new: &StoredRecord, stored: &StoredRecord) -> bool {
     let time = |title: &StoredRecord| time_member(&title.members, SOURCE_TIME).ok().flatten();
     time(new).zip(time(stored)).is_some_and(|(new, stored)| new < stored)

@@ -57,8 +57,8 @@ impl TombstoneState {
 }
 
 impl Tombstone {
-    /// The tombstone of a record that is forgotten or removed at a time, or just after an earlier tombstone of it,
-    /// `before`, and after the version that goes.
+    /// The tombstone of a record that is forgotten or removed at a time, or just after an earlier tombstone
+    /// of it, `before`, and after the version that goes.
     pub fn of(
         record: &StoredRecord,
         state: TombstoneState,
@@ -128,7 +128,8 @@ impl Tombstone {
         Tombstone { state: TombstoneState::Returned, timestamp, ..self.clone() }
     }
 
-    /// The tombstone of the same copy once the message that stayed is forgotten, at a time or just after itself.
+    /// The tombstone of the same copy once the message that stayed is forgotten, at a time or just after
+    /// itself.
     pub fn forgotten(&self, at: i64) -> Tombstone {
         let mut extra = self.extra.clone();
         extra.take(DUPLICATE_OF);
@@ -148,14 +149,14 @@ impl Tombstone {
         Some(Tombstone { of, ..self.clone() })
     }
 
-    /// The digest of [`Tombstone::of_other_words`]: SHA-256 over `words`, its own digest and that of its words, as in
-    /// [`identity_digest`].
+    /// The digest of [`Tombstone::of_other_words`]: SHA-256 over `words`, its own digest and that of its
+    /// words, as in [`identity_digest`].
     pub fn words_digest(&self) -> Option<String> {
         Some(digest::of(&["words", &self.of, &self.folded()?]))
     }
 
-    /// The order of the tombstones of one record, of which the last holds: by time and state, then that which knows more
-    /// former names.
+    /// The order of the tombstones of one record, of which the last holds: by time and state, then that which
+    /// knows more former names.
     pub fn rank(&self) -> impl Ord + use<> {
         (self.timestamp, self.state, self.former_partitions().len())
     }
@@ -200,7 +201,8 @@ impl Tombstone {
         self.state == TombstoneState::Forgotten && is_same && !is_later
     }
 
-    /// The digest of the forgotten words ([`RecordDigests::folded`]). Tombstones of earlier releases have none.
+    /// The digest of the forgotten words ([`RecordDigests::folded`]). Tombstones of earlier releases have
+    /// none.
     pub fn folded(&self) -> Option<String> {
         self.extra.text(FOLDED).ok().flatten()
     }
@@ -216,8 +218,8 @@ impl Tombstone {
         self.extra.get(IMPORTED) == Some("true")
     }
 
-    /// The id of the message of which this one's is a copy. Such a tombstone is of one store: another finds its copies by
-    /// itself, once it has both.
+    /// The id of the message of which this one's is a copy. Such a tombstone is of one store: another finds
+    /// its copies by itself, once it has both.
     pub fn duplicate_of(&self) -> Option<String> {
         self.extra.text(DUPLICATE_OF).ok().flatten()
     }
@@ -229,7 +231,8 @@ impl Tombstone {
         Tombstone { extra, ..self }
     }
 
-    /// The names that its partition had before, oldest first: its digests may be those of the record in any of them.
+    /// The names that its partition had before, oldest first: its digests may be those of the record in any
+    /// of them.
     pub fn former_partitions(&self) -> Vec<String> {
         texts(&self.extra, WAS).ok().flatten().unwrap_or_default()
     }
@@ -314,8 +317,8 @@ const SOURCE: &str = "source_sha256";
 /// The member with the digest of the forgotten words. Earlier releases pass it on as an unknown member.
 const FOLDED: &str = "folded";
 
-/// The members with the fingerprint of a message, its time, whether it was imported, and the id of the message of which it
-/// is a copy.
+/// The members with the fingerprint of a message, its time, whether it was imported, and the id of the
+/// message of which it is a copy.
 const FINGERPRINT: &str = "fingerprint";
 const MESSAGE_TIME: &str = "message_time";
 const IMPORTED: &str = "imported";
@@ -334,8 +337,8 @@ fn checked(member: &str, text: String) -> Result<String> {
     if is_digest { Ok(text) } else { Err(unexpected(member, "a SHA-256 in 64 lower-case digits", &text)) }
 }
 
-/// The digest by which a tombstone names a record: SHA-256 over its kind and id, each preceded by its length (64 bits,
-/// little-endian), in hexadecimal.
+/// The digest by which a tombstone names a record: SHA-256 over its kind and id, each preceded by its length
+/// (64 bits, little-endian), in hexadecimal.
 pub fn identity_digest(kind: &str, id: &str) -> String {
     digest::of(&[kind, id])
 }
@@ -379,8 +382,9 @@ impl StoredRecord {
         }
     }
 
-    /// The digest of its normalized words, regardless of its id: SHA-256 over `folded`, its kind, and the parts that
-    /// records have in common which say the same, as in [`identity_digest`]. `None` if its kind has no such parts.
+    /// The digest of its normalized words, regardless of its id: SHA-256 over `folded`, its kind, and the
+    /// parts that records have in common which say the same, as in [`identity_digest`]. `None` if its kind
+    /// has no such parts.
     pub fn folded_digest(&self) -> Option<String> {
         let parts = (self.kind.same_words?.key)(self)?;
         let parts: Vec<&str> =

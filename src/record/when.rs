@@ -12,9 +12,10 @@ const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// Reads a time, in milliseconds since 1970: a whole number of milliseconds, RFC 3339, a date, a span of time before
-/// now (`2d`, `3 hours`), or words (`yesterday`, `last monday`, `14:00`). Times without an offset are in the zone of
-/// `now`. A day begins at midnight. A future weekday or day of the year is the one before it. Errors for other texts.
+/// Reads a time, in milliseconds since 1970: a whole number of milliseconds, RFC 3339, a date, a span of time
+/// before now (`2d`, `3 hours`), or words (`yesterday`, `last monday`, `14:00`). Times without an offset are
+/// in the zone of `now`. A day begins at midnight. A future weekday or day of the year is the one before it.
+/// Errors for other texts.
 pub fn parse(text: &str, now: &Zoned) -> Result<i64> {
     let text = text.trim();
     if let Ok(ms) = text.parse::<i64>() {
@@ -25,8 +26,8 @@ pub fn parse(text: &str, now: &Zoned) -> Result<i64> {
     time::checked(read.ok_or_else(|| TimeError::NotATime { such_as, found: text.to_owned() })?)
 }
 
-/// Reads a time to come, in milliseconds since 1970: RFC 3339, a date, or a span of time from now (`90d`, `2 weeks`). A
-/// time without an offset is in the zone of `now`. Errors for other texts.
+/// Reads a time to come, in milliseconds since 1970: RFC 3339, a date, or a span of time from now (`90d`, `2
+/// weeks`). A time without an offset is in the zone of `now`. Errors for other texts.
 pub fn parse_ahead(text: &str, now: &Zoned) -> Result<i64> {
     let text = text.trim();
     let after = |span: Span| now.checked_add(span.abs()).ok().map(|end| end.timestamp().as_millisecond());

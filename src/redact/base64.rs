@@ -20,7 +20,8 @@ impl<'a> Base64Files<'a> {
 
     /// Whether a part of the text is within a file in base64.
     pub(super) fn contain(&mut self, part: &Range<usize>) -> bool {
-        // Base64 in lines, as in mail, has no longer runs than its lines; a separate secret is in none of them.
+        // Base64 in lines, as in mail, has no longer runs than its lines; a separate secret is in none of
+        // them.
         let before = part.start.checked_sub(1).and_then(|at| self.run_at(at));
         let begin = before.map_or(part.start, |run| run.start);
         let end = self.run_at(part.end).map_or(part.end, |run| run.end);

@@ -7,8 +7,8 @@ const STRIDE: usize = 4;
 /// The fewest digits of a card.
 const MIN_DIGITS: usize = 14;
 
-/// The card numbers in a text: all digits in a row, or in the groups that are printed on the card, between spaces or
-/// dashes, with the first digits of an issuer and the check digit by Luhn's algorithm.
+/// The card numbers in a text: all digits in a row, or in the groups that are printed on the card, between
+/// spaces or dashes, with the first digits of an issuer and the check digit by Luhn's algorithm.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     each_number(text.as_bytes(), &mut |number| {
@@ -32,8 +32,8 @@ pub(super) fn may_be_in(text: &str) -> bool {
     })
 }
 
-/// Visits the longest ranges of digits, spaces and dashes that have four digits in a row, until `visit` has enough;
-/// whether it had.
+/// Visits the longest ranges of digits, spaces and dashes that have four digits in a row, until `visit` has
+/// enough; whether it had.
 fn each_number(bytes: &[u8], visit: &mut dyn FnMut(Range<usize>) -> bool) -> bool {
     let mut at = STRIDE - 1;
     while at < bytes.len() {
@@ -120,8 +120,8 @@ fn is_apart(bytes: &[u8], range: &Range<usize>) -> bool {
         && !is_decimal(end)
 }
 
-/// Whether an issuer of cards has numbers of this length that begin so: Visa, Mastercard, American Express, Discover,
-/// JCB, Diners Club.
+/// Whether an issuer of cards has numbers of this length that begin so: Visa, Mastercard, American Express,
+/// Discover, JCB, Diners Club.
 fn is_issued(digits: &[u8]) -> bool {
     let Some(first) = digits.get(..4) else { return false };
     let first = first.iter().fold(0, |number, digit| number * 10 + u32::from(*digit));
@@ -133,8 +133,8 @@ fn is_issued(digits: &[u8]) -> bool {
     }
 }
 
-/// Luhn's algorithm (ISO/IEC 7812-1, annex B): the sum of the digits, every second from the last but one doubled, is a
-/// multiple of 10.
+/// Luhn's algorithm (ISO/IEC 7812-1, annex B): the sum of the digits, every second from the last but one
+/// doubled, is a multiple of 10.
 fn is_checked(digits: &[u8]) -> bool {
     let sum: u32 = { digits.iter().rev().enumerate() }
         .map(|(at, digit)| match u32::from(*digit) * (1 + at as u32 % 2) {

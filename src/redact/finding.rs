@@ -42,7 +42,8 @@ pub(super) fn may_be_in(rules: &Rules, json: &str) -> bool {
     rules.may_match(json) || card::may_be_in(json) || dotted::may_be_in(json) || hides_letters(json)
 }
 
-/// Whether JSON has letters that are written by their numbers, or slashes after a backslash, which hide a keyword.
+/// Whether JSON has letters that are written by their numbers, or slashes after a backslash, which hide a
+/// keyword.
 fn hides_letters(json: &str) -> bool {
     let bytes = json.as_bytes();
     let after = |at: usize| bytes.get(at + 1..).unwrap_or_default();

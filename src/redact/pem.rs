@@ -10,8 +10,9 @@ const MAX_LABEL_BYTES: usize = 120;
 /// The fewest letters of base64 in a key; a block with fewer names a key, or is a placeholder.
 const MIN_LETTERS: usize = 32;
 
-/// Where a key ends whose first line ends at `begin`: after its last line; without one, after the letters that may
-/// be its. No other key is between, so that each byte is looked at once for one opening. `None` if it is no key.
+/// Where a key ends whose first line ends at `begin`: after its last line; without one, after the letters
+/// that may be its. No other key is between, so that each byte is looked at once for one opening. `None` if
+/// it is no key.
 pub(super) fn end(text: &str, begin: usize) -> Option<usize> {
     let rest = &text.as_bytes()[begin..];
     let dashes = memmem::find(rest, DASHES);

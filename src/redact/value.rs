@@ -24,7 +24,8 @@ const MIN_TOKEN_BYTES: usize = 12;
 /// The entropy of a token in bits a byte, at least.
 const MIN_TOKEN_ENTROPY: f64 = 2.5;
 
-/// Whether a value after a word for a password is one: letters with digits or signs, which no word of a program is.
+/// Whether a value after a word for a password is one: letters with digits or signs, which no word of a
+/// program is.
 pub(super) fn is_password(value: &str, place: Place) -> bool {
     if !(MIN_PASSWORD_BYTES..=MAX_PASSWORD_BYTES).contains(&value.len()) {
         return false;
@@ -204,7 +205,8 @@ fn is_word(piece: &str) -> bool {
     piece.len() - letters.len() <= 4 && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Whether letters and digits come by chance: words have longer runs of letters of one case, and few of digits.
+/// Whether letters and digits come by chance: words have longer runs of letters of one case, and few of
+/// digits.
 fn is_random(piece: &str) -> bool {
     const MIN_BYTES: usize = 8;
     let (mut runs, mut digit_runs) = (0_usize, 0_usize);

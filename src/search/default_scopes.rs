@@ -37,7 +37,8 @@ pub fn scope_source(settings: &Settings, common: &mut Common, store: &mut dyn St
     Ok(ScopeSource::Project)
 }
 
-/// The same for a tool that has not opened the store yet. One that cannot be opened has no records; the tool reports it.
+/// The same for a tool that has not opened the store yet. One that cannot be opened has no records; the tool
+/// reports it.
 pub fn scope_source_before_opening(settings: &Settings, common: &mut Common) -> Result<ScopeSource> {
     if is_named(settings, common) {
         return Ok(ScopeSource::User);
@@ -66,8 +67,8 @@ pub fn complete_instance(store: &mut dyn Store, io: &mut Io) -> Result<()> {
     Ok(())
 }
 
-/// Chooses the scope of a tool that recalls: on a terminal, the partition of the project, if it has records. A person is
-/// told which it is, unless a flag names it.
+/// Chooses the scope of a tool that recalls: on a terminal, the partition of the project, if it has records.
+/// A person is told which it is, unless a flag names it.
 pub fn choose_recalled(settings: &Settings, io: &mut Io, and_stores: bool) -> Result<()> {
     if io.stdout_is_tty() {
         scope_source_before_opening(settings, &mut io.common)?;
@@ -84,8 +85,8 @@ pub fn choose_recalled(settings: &Settings, io: &mut Io, and_stores: bool) -> Re
 pub struct Announcement(Option<String>);
 
 impl Announcement {
-    /// The line for these scopes, unless a flag names them, or nobody reads it. `everywhere` is the command that searches
-    /// all.
+    /// The line for these scopes, unless a flag names them, or nobody reads it. `everywhere` is the command
+    /// that searches all.
     pub fn new(
         is_all_named: bool,
         scopes: &Scopes,
@@ -109,8 +110,8 @@ impl Announcement {
     }
 }
 
-/// Says what was searched, and by which command the other scopes are, if there are any: `searched the partition shop;
-/// for all others: rsv-search --all owl`.
+/// Says what was searched, and by which command the other scopes are, if there are any: `searched the
+/// partition shop; for all others: rsv-search --all owl`.
 fn searched_text(store: &mut dyn Store, scopes: &Scopes, everywhere: &str) -> Result<String> {
     let stored = store.scopes(None)?;
     if *scopes == Scopes::All {

@@ -1,8 +1,8 @@
-//! Follows the links of the hits of a search: synapses, the links between questions and answers, and the neighbours in
-//! time.
+//! Follows the links of the hits of a search: synapses, the links between questions and answers, and the
+//! neighbours in time.
 //!
-//! Records one step away come before records two steps away. A score decays with every step, and is multiplied by the
-//! strength of the link.
+//! Records one step away come before records two steps away. A score decays with every step, and is
+//! multiplied by the strength of the link.
 
 use super::options::Options;
 use crate::error::Result;

@@ -1,9 +1,10 @@
 //! Hybrid search: words and meaning together, and the neighbours of a hit in its conversation.
 //!
-//! A record's score is its own score (see the store's evidence) and what its neighbours in the conversation lend it,
-//! since the answer to a question is often next to a record that resembles the question: a part of the own score of the
-//! better one of the two at one step, and of the better one of the two at two steps. A short record that ends in a
-//! question lends more to the next one; a long text gets less, since it is found by words of its own.
+//! A record's score is its own score (see the store's evidence) and what its neighbours in the conversation
+//! lend it, since the answer to a question is often next to a record that resembles the question: a part of
+//! the own score of the better one of the two at one step, and of the better one of the two at two steps. A
+//! short record that ends in a question lends more to the next one; a long text gets less, since it is found
+//! by words of its own.
 //!
 //! `scripts/bench recall` measures the worth of each of these, and of ways that were tried and left out.
 
@@ -16,8 +17,8 @@ use crate::text;
 /// The names of the parts of a score: words, meaning, and neighbours at one step and at two.
 const PART_NAMES: [&str; 4] = ["keyword", "similarity", "around_1", "around_2"];
 
-/// The best records of a selection by words and, if the question has a vector, by meaning, best first. `evidence` is
-/// that of an earlier, smaller search for the same question, and is replaced.
+/// The best records of a selection by words and, if the question has a vector, by meaning, best first.
+/// `evidence` is that of an earlier, smaller search for the same question, and is replaced.
 pub(super) fn search(
     store: &mut dyn Store,
     question: &Question,
@@ -144,8 +145,8 @@ fn relevance(evidence: &Evidence, neighbours: &[NeighbourPositions], min_similar
     neighbours.iter().enumerate().map(best).collect()
 }
 
-/// The positions of the neighbours of a candidate among the candidates: the one before it and the one after it, at each
-/// step.
+/// The positions of the neighbours of a candidate among the candidates: the one before it and the one after
+/// it, at each step.
 type NeighbourPositions = [[Option<usize>; 2]; weights::NEIGHBOUR_REACH];
 
 /// The neighbours of each candidate.

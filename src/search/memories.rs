@@ -1,4 +1,5 @@
-//! Search among memories: only active ones with enough confidence are found, and consolidated ones count more.
+//! Search among memories: only active ones with enough confidence are found, and consolidated ones count
+//! more.
 
 use super::options::Options;
 use crate::error::Result;
@@ -11,8 +12,8 @@ use std::cmp::Ordering;
 /// The number of hits to fetch for each that is wanted, of which those that do not qualify are dropped.
 const FETCHED_PER_HIT: usize = 2;
 
-/// The number of hits beyond which no more are fetched only because a consolidated memory, or one of the same score and a
-/// higher confidence, may be among them.
+/// The number of hits beyond which no more are fetched only because a consolidated memory, or one of the same
+/// score and a higher confidence, may be among them.
 const MAX_FETCHED_FOR_ORDER: usize = 200;
 
 /// The filters of a search among memories.
@@ -36,7 +37,8 @@ pub(super) fn run_with_memories(
     let mut limit = options.limit.saturating_mul(FETCHED_PER_HIT);
     let has_consolidated = has_consolidated(store, scopes)?;
     loop {
-        // Of those that say the same, the best is the one with the highest confidence, which is not known yet.
+        // Of those that say the same, the best is the one with the highest confidence, which is not known
+        // yet.
         let wanted = Options { limit, min_score: None, deduplicate: false, ..options.clone() };
         let found = search(store, &wanted)?;
         // Linked records follow the hits.
@@ -45,7 +47,8 @@ pub(super) fn run_with_memories(
         let lowest = hits.last().map_or(0.0, |hit| hit.score);
         qualify(store, &mut hits, rule)?;
         let hits = best(hits, options);
-        // Records that were not fetched score at most this. One of the same score may have a higher confidence.
+        // Records that were not fetched score at most this. One of the same score may have a higher
+        // confidence.
         let bound = if has_consolidated { lowest * weights::CONSOLIDATED } else { lowest };
         let are_best = limit >= MAX_FETCHED_FOR_ORDER || hits.last().is_none_or(|last| last.score > bound);
         if all || are_best && hits.len() >= options.limit || limit >= options.max_fetched {
@@ -62,8 +65,8 @@ fn has_consolidated(store: &mut dyn Store, scopes: &Scopes) -> Result<bool> {
     Ok(store.count(&which, 1)? > 0)
 }
 
-/// The best hits in their order: by score, then by confidence, which other records than memories do not have, then newest
-/// first, then by id; with `deduplicate`, of those that say the same only the best.
+/// The best hits in their order: by score, then by confidence, which other records than memories do not have,
+/// then newest first, then by id; with `deduplicate`, of those that say the same only the best.
 fn best(hits: Vec<Hit>, options: &Options) -> Vec<Hit> {
     let mut hits = Hit::best(hits, usize::MAX);
     hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_confidence(&a.record, &b.record)));

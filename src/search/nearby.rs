@@ -13,8 +13,8 @@ const MAX_COUNTED: usize = 10_000;
 /// The greatest number of other partitions that are named.
 const MAX_NAMED: usize = 5;
 
-/// The sentences for a person for whom nothing was found in a selection. With `terms`, of a search by words, only
-/// messages that contain them count. `everywhere` is the command that finds those of other scopes.
+/// The sentences for a person for whom nothing was found in a selection. With `terms`, of a search by words,
+/// only messages that contain them count. `everywhere` is the command that finds those of other scopes.
 pub fn nothing_found(
     store: &mut dyn Store,
     which: &Select,

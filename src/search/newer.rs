@@ -1,5 +1,6 @@
-//! Finds what supersedes records: the newest statements that correct them, along links from a correction to what it
-//! corrects; and of messages of the user that nothing corrects, later ones that a rule (`rule.rs`) finds.
+//! Finds what supersedes records: the newest statements that correct them, along links from a correction to
+//! what it corrects; and of messages of the user that nothing corrects, later ones that a rule (`rule.rs`)
+//! finds.
 
 mod rule;
 
@@ -77,8 +78,8 @@ impl Newer {
         Ok(newer)
     }
 
-    /// Adds what the rule finds for the first of the user's messages among some records, whose corrections are known. It
-    /// reads these themselves, and the later ones that a search for their words finds.
+    /// Adds what the rule finds for the first of the user's messages among some records, whose corrections
+    /// are known. It reads these themselves, and the later ones that a search for their words finds.
     pub fn add_by_rule(
         &mut self,
         store: &mut dyn Store,
@@ -168,8 +169,8 @@ fn terms(messages: &[&StoredRecord], languages: Languages) -> Vec<Term> {
     Term::content(&words.join(" "), languages)
 }
 
-/// The messages of a pool that later ones of it in the same partition supersede, each with the newest of these and the
-/// reason.
+/// The messages of a pool that later ones of it in the same partition supersede, each with the newest of
+/// these and the reason.
 fn pairs(pool: &[StoredRecord]) -> Vec<(&StoredRecord, &StoredRecord, &'static str)> {
     let mut records: Vec<&StoredRecord> = pool.iter().collect();
     records.sort_by_key(|record| record.sort_key());

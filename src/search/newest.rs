@@ -10,7 +10,8 @@ use crate::text::{Occur, Term};
 const FIRST_BATCH: usize = 256;
 const MAX_BATCH: usize = 8192;
 
-/// The newest records of a selection that the options admit, newest first. They have no scores, so that none is too low.
+/// The newest records of a selection that the options admit, newest first. They have no scores, so that none
+/// is too low.
 pub(super) fn find(store: &mut dyn Store, which: &Select, options: &Options) -> Result<Vec<Hit>> {
     let options = &Options { min_score: None, ..options.clone() };
     let mut is_wanted = options.filter();

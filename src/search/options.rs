@@ -10,8 +10,8 @@ use jiff::Zoned;
 
 /// The ranking of a search.
 pub enum By<'a> {
-    /// By words: a hit holds every word of the question, possibly as a part of a longer word; words between double
-    /// quotes are a phrase.
+    /// By words: a hit holds every word of the question, possibly as a part of a longer word; words between
+    /// double quotes are a phrase.
     Words,
     /// By the cosine of a model's vectors.
     Meaning(&'a mut Embedder, Option<CatchUp<'a>>),

@@ -1,5 +1,5 @@
-//! Readies messages for a model: long ones are quoted by the passages that answer a question, and those that were
-//! corrected say so.
+//! Readies messages for a model: long ones are quoted by the passages that answer a question, and those that
+//! were corrected say so.
 
 use crate::record::{FileState, Hit, MESSAGE, NewerStatement, StoredRecord, time, unique_prefix};
 use crate::text::{SoughtWords, quotation, quoted_ranges};
@@ -12,16 +12,16 @@ pub(super) fn note_passages(hit: &mut Hit, sought: &SoughtWords) {
     }
 }
 
-/// Leaves of a message's text what is quoted of it, and the first letters of its id's digest, by which the rest is
-/// found. Returns whether the ranges are some of it; otherwise nothing changes.
+/// Leaves of a message's text what is quoted of it, and the first letters of its id's digest, by which the
+/// rest is found. Returns whether the ranges are some of it; otherwise nothing changes.
 pub fn quote(message: &mut StoredRecord, ranges: &[Range<usize>]) -> bool {
     let Some(quotation) = quotation(&message.text, ranges) else { return false };
     message.text = format!("{quotation}\n[from message {}]", unique_prefix(&message.id));
     true
 }
 
-/// Puts a line before the text of a message, or of a memory, that says which of the files that it names are not as they
-/// were, and which message corrects it, or is newer: `[of 2026-03-03; src/pay.rs is gone since]`.
+/// Puts a line before the text of a message, or of a memory, that says which of the files that it names are
+/// not as they were, and which message corrects it, or is newer: `[of 2026-03-03; src/pay.rs is gone since]`.
 pub fn mark(message: &mut StoredRecord, files: &[FileState], newest: Option<&NewerStatement>) {
     let mut phrases: Vec<String> = files.iter().map(FileState::to_string).collect();
     phrases.extend(newest.map(|newest| {

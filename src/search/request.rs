@@ -60,13 +60,15 @@ impl Method {
 pub struct Request<'a> {
     /// One question; in the tree any number, of whose scores a node has the best.
     pub questions: Vec<String>,
-    /// The records that are searched. In the tree its instance and its subtrees do not count, and its kinds are
-    /// documents or memories; if it has none, documents, and memories for a target at or below those of the partition.
+    /// The records that are searched. In the tree its instance and its subtrees do not count, and its kinds
+    /// are documents or memories; if it has none, documents, and memories for a target at or below those of
+    /// the partition.
     pub which: Select,
-    /// Without one, by all words; in the tree `Auto`, since a question rarely has all of its words in one document.
+    /// Without one, by all words; in the tree `Auto`, since a question rarely has all of its words in one
+    /// document.
     pub ranking: Option<Ranking>,
-    /// The words that will do where no model can be used: without it, none for a search by meaning, and for `Auto` all.
-    /// In the tree any will do.
+    /// The words that will do where no model can be used: without it, none for a search by meaning, and for
+    /// `Auto` all. In the tree any will do.
     pub fallback: Option<Occur>,
     pub options: Options<'a>,
     /// The least confidence of memories; `None` for the floor of the memory's origin.

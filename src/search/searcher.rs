@@ -18,7 +18,8 @@ use crate::record::{Hit, MEMORY, MESSAGE, Scopes, StoredRecord};
 use crate::store::{Around, Store};
 use crate::text::{Languages, Occur, SoughtWords, Term};
 
-/// The most hits that are asked for at once where what supersedes each is looked for, unless it decides which are hits.
+/// The most hits that are asked for at once where what supersedes each is looked for, unless it decides which
+/// are hits.
 const MAX_MARKED: usize = 1000;
 
 /// The answer to a request.
@@ -33,7 +34,8 @@ pub struct Answer {
 }
 
 impl Request<'_> {
-    /// Runs the search by a ranking, instead of the request's. Errors if a question has nothing to search for.
+    /// Runs the search by a ranking, instead of the request's. Errors if a question has nothing to search
+    /// for.
     pub fn run(&self, store: &mut dyn Store, by: &mut By, prior: PriorRule) -> Result<Answer> {
         let Request { which, options, .. } = self;
         let memories = MemoryRule { prior, min_confidence: self.min_confidence };
@@ -96,8 +98,8 @@ fn mark(store: &mut dyn Store, request: &Request, by_rule: bool, hits: &mut [Hit
     Ok(())
 }
 
-/// Answers the requests of one process or call. The model is loaded for the first request that goes by meaning; once
-/// words must do instead, they do for the requests after it.
+/// Answers the requests of one process or call. The model is loaded for the first request that goes by
+/// meaning; once words must do instead, they do for the requests after it.
 pub struct Searcher<'a> {
     settings: &'a Settings,
     diagnostics: &'a Diagnostics,
@@ -228,7 +230,8 @@ impl<'a> Searcher<'a> {
         Ok(notes)
     }
 
-    /// For somebody who named no scope and found nothing: in which partitions there is something, and how much.
+    /// For somebody who named no scope and found nothing: in which partitions there is something, and how
+    /// much.
     pub fn other_partitions(&self, store: &mut dyn Store, request: &Request) -> Result<Option<String>> {
         let terms = self.is_by_all_words(request).then(|| Term::parse(request.question()));
         nearby::other_partitions(store, &request.which, terms.as_deref())
@@ -261,7 +264,8 @@ impl<'a> Searcher<'a> {
         })
     }
 
-    /// Falls back to words, with a note if a model was wanted. Errors with `why` if the request allows no words.
+    /// Falls back to words, with a note if a model was wanted. Errors with `why` if the request allows no
+    /// words.
     fn fall_back(&mut self, why: Error, store: &mut dyn Store, request: &Request) -> Result<()> {
         let is_auto = request.ranking() == Ranking::Auto;
         if !is_auto && request.fallback.is_none() {

@@ -15,8 +15,8 @@ pub(super) struct SeenTexts {
 }
 
 impl SeenTexts {
-    /// Adds a record unless an earlier one of its kind and role has the same text, or one of the last nearly the same;
-    /// whether it was added.
+    /// Adds a record unless an earlier one of its kind and role has the same text, or one of the last nearly
+    /// the same; whether it was added.
     pub(super) fn add(&mut self, record: &StoredRecord) -> bool {
         let digest = record.text_digest();
         if self.digests.contains(&digest) {

@@ -10,12 +10,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The messages for which the rule looks together: of more, it has too few words of each.
 const TOGETHER: usize = 8;
 
-/// The share of a memory's words that are in one of the messages it was made of, from which on it says what that says.
+/// The share of a memory's words that are in one of the messages it was made of, from which on it says what
+/// that says.
 const SAYS_THE_SAME: f64 = 0.5;
 
-/// The statements that supersede the messages of which some memories were made, by the id of the memory; of a memory
-/// made of several, only if it has half of its words from the one that is superseded. Of the selection, only its scopes
-/// and the time up to which it goes count. `by_rule` says whether the rule looks for more than corrections.
+/// The statements that supersede the messages of which some memories were made, by the id of the memory; of a
+/// memory made of several, only if it has half of its words from the one that is superseded. Of the
+/// selection, only its scopes and the time up to which it goes count. `by_rule` says whether the rule looks
+/// for more than corrections.
 pub fn stale(
     store: &mut dyn Store,
     memories: &[&StoredRecord],

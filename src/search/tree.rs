@@ -1,10 +1,10 @@
 //! Search in the tree of contexts: the best documents below some addresses, and the memories there.
 //!
-//! The nodes below the targets that words and meaning find have a score of their own, as in every search; these are the
-//! candidates. A flat search ranks them by it. A recursive search goes down from the targets and from the best
-//! directories, and a node's score takes in that of the directory above it (`recursion.rs`). Both need one retrieval of
-//! the store, however deep the tree is. The steps say how each candidate got its score, and why it is no hit,
-//! if it is none.
+//! The nodes below the targets that words and meaning find have a score of their own, as in every search;
+//! these are the candidates. A flat search ranks them by it. A recursive search goes down from the targets
+//! and from the best directories, and a node's score takes in that of the directory above it
+//! (`recursion.rs`). Both need one retrieval of the store, however deep the tree is. The steps say how each
+//! candidate got its score, and why it is no hit, if it is none.
 
 mod candidates;
 mod passage;
@@ -29,9 +29,9 @@ use candidates::{Candidate, candidates};
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-/// Searches in the tree: the hits, best first, ties by confidence and then by address, and the steps that lead to
-/// them. With `link`, the hits are followed by the documents and memories of the partition that are linked to them, at most
-/// `limit` in all. Errors if a question has nothing to search for.
+/// Searches in the tree: the hits, best first, ties by confidence and then by address, and the steps that
+/// lead to them. With `link`, the hits are followed by the documents and memories of the partition that are
+/// linked to them, at most `limit` in all. Errors if a question has nothing to search for.
 pub(super) fn run(
     store: &mut dyn Store,
     by: &mut By,

@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 /// them, whose memory very many hits need.
 const PAGE: usize = 32;
 
-/// Visits the hits of a question by its words, best first, without following links; a store that can holds only some of
-/// them at once. Hits are dropped by their scores and as duplicates, but all are admitted.
+/// Visits the hits of a question by its words, best first, without following links; a store that can holds
+/// only some of them at once. Hits are dropped by their scores and as duplicates, but all are admitted.
 fn visit_alone(
     store: &mut dyn Store,
     question: &str,
@@ -54,8 +54,9 @@ struct HitOutline {
     parts: Vec<(String, f64)>,
 }
 
-/// Visits the hits of a question by its words, best first, without following links, each with up to `reach` neighbours
-/// before and after it as `around` returns them. With `explain`, the hits have the parts of their scores.
+/// Visits the hits of a question by its words, best first, without following links, each with up to `reach`
+/// neighbours before and after it as `around` returns them. With `explain`, the hits have the parts of their
+/// scores.
 pub(super) fn visit_by_words(
     store: &mut dyn Store,
     question: &str,
@@ -95,8 +96,9 @@ pub(super) fn visit_by_words(
     Ok(())
 }
 
-/// The neighbours of each hit in its collection, regardless of the selection of the hits: up to `reach` records
-/// before it and as many after it, nearest first. Each record is given once, and no hit is among them.
+/// The neighbours of each hit in its collection, regardless of the selection of the hits: up to `reach`
+/// records before it and as many after it, nearest first. Each record is given once, and no hit is among
+/// them.
 pub(super) fn around(store: &mut dyn Store, hits: &[Hit], reach: usize) -> Result<Vec<Around>> {
     Neighbours::of(hits.iter().map(|hit| &hit.record.id), reach).read(store, hits)
 }

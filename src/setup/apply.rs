@@ -67,8 +67,8 @@ fn tool(paths: &EnvironmentPaths, name: &str) -> PathBuf {
     beside.or_else(in_path).unwrap_or_else(|| name.into())
 }
 
-/// Adds the entry of rsv-mcp to the settings of a client. One that cannot be changed stays as it is; what to add is
-/// printed.
+/// Adds the entry of rsv-mcp to the settings of a client. One that cannot be changed stays as it is; what to
+/// add is printed.
 fn add_entry(found: &FoundClient, is_named: bool, settings: &Settings, io: &mut Io) {
     let FoundClient { client, file, .. } = found;
     let command = tool(&settings.places(), "rsv-mcp").display().to_string();

@@ -1,4 +1,5 @@
-//! The clients of the Model Context Protocol: where each keeps its settings, and what it needs to start rsv-mcp.
+//! The clients of the Model Context Protocol: where each keeps its settings, and what it needs to start
+//! rsv-mcp.
 
 use super::client_file::{self, Servers, Syntax};
 use crate::config::EnvironmentPaths;
@@ -101,7 +102,8 @@ pub(super) fn find(paths: &EnvironmentPaths) -> Vec<FoundClient> {
     CLIENTS.iter().filter_map(found).collect()
 }
 
-/// The file of a client's settings. That of Claude Code is beside its directory, or, if that was moved, in it.
+/// The file of a client's settings. That of Claude Code is beside its directory, or, if that was moved, in
+/// it.
 fn file(client: &Client, paths: &EnvironmentPaths) -> Option<PathBuf> {
     let moved = paths.moved.iter().find(|(usual, _)| *usual == client.folder);
     match moved.filter(|_| !client.file.starts_with(&format!("{}/", client.folder))) {
@@ -110,7 +112,8 @@ fn file(client: &Client, paths: &EnvironmentPaths) -> Option<PathBuf> {
     }
 }
 
-/// A place in the home directory, or where it was moved to. On macOS the directories of XDG do not count for clients.
+/// A place in the home directory, or where it was moved to. On macOS the directories of XDG do not count for
+/// clients.
 fn place(paths: &EnvironmentPaths, usual: &str) -> Option<PathBuf> {
     let moved =
         paths.moved.iter().filter(|(root, _)| !(MAC && *root == ".config")).find_map(|(root, moved)| {

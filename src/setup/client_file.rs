@@ -31,8 +31,8 @@ const NAME: &str = "rsv";
 /// A mark before the text, which some editors write.
 const BOM: &str = "\u{feff}";
 
-/// The text of a file that lacks the entry, empty if there is no file; `None` if it has the entry. Errors if it cannot be
-/// changed safely: it is read-only, or a link to nothing; it has faults, or comments in JSON.
+/// The text of a file that lacks the entry, empty if there is no file; `None` if it has the entry. Errors if
+/// it cannot be changed safely: it is read-only, or a link to nothing; it has faults, or comments in JSON.
 pub(super) fn without_entry(file: &Path, servers: &Servers) -> Result<Option<String>> {
     let text = read(file)?;
     if has_entry(&text, servers)? {
@@ -168,7 +168,8 @@ impl JsonPlace {
     }
 }
 
-/// Whether a text of JSON, which may have comments and faults, has a member of an object that is a member of the whole.
+/// Whether a text of JSON, which may have comments and faults, has a member of an object that is a member of
+/// the whole.
 fn has_path(text: &str, path: [&str; 2]) -> bool {
     // The names of the objects and lists that are open; of the whole, and of what has no name, it is empty.
     let (mut open, mut name, mut rest): (Vec<&str>, &str, &str) = (Vec::new(), "", text);

@@ -117,8 +117,8 @@ impl Answers {
 }
 
 impl Plan {
-    /// The steps that follow from answers. Errors if these name something that is not there or cannot be, or another model than
-    /// the file.
+    /// The steps that follow from answers. Errors if these name something that is not there or cannot be, or
+    /// another model than the file.
     pub fn new(answers: Answers, found: Found, settings: &Settings, common: &Common) -> Result<Plan> {
         if let Some(name) = &answers.model {
             model_name::check(name)?;

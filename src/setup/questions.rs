@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::provider::{ProviderError, Providers};
 use crate::text::counted;
 
-/// Asks for all that is not set yet; with `force` for the model in any case. Errors if there is nobody to ask, and if
-/// the input ends.
+/// Asks for all that is not set yet; with `force` for the model in any case. Errors if there is nobody to
+/// ask, and if the input ends.
 pub fn ask(found: &Found, settings: &Settings, force: bool, io: &Io) -> Result<Answers> {
     if !io.can_ask() {
         return Err(SetupError::NoTerminal.into());
@@ -118,8 +118,8 @@ fn ask_which(question: &str, names: &[&str], io: &Io) -> Result<Choice> {
     }
 }
 
-/// Asks for the model of requests that name none, until the answer is one that a provider serves; `None` if it is left as
-/// it is.
+/// Asks for the model of requests that name none, until the answer is one that a provider serves; `None` if
+/// it is left as it is.
 fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<Option<String>> {
     let question = "Which model do you use, such as llama3.2, gpt-4o or claude-sonnet-4-5?";
     let there = settings.text("model").unwrap_or_default();
@@ -136,8 +136,8 @@ fn ask_for_model(settings: &Settings, providers: &Providers, io: &Io) -> Result<
     }
 }
 
-/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key. A model that
-/// was set before may have no provider yet.
+/// Asks for the key of the model's provider if one is required and missing; returns its setting and the key.
+/// A model that was set before may have no provider yet.
 fn ask_for_key(providers: &Providers, model: Option<&str>, io: &Io) -> Result<Option<(String, String)>> {
     let Some(Ok(target)) = model.map(|model| providers.target(model)) else { return Ok(None) };
     let (true, Some(variable)) =

@@ -39,8 +39,8 @@ impl WatchService {
     }
 }
 
-/// Starts the service, now and at each login, with these arguments behind `--watch`. Its unit is written unless it is
-/// installed and needs no arguments.
+/// Starts the service, now and at each login, with these arguments behind `--watch`. Its unit is written
+/// unless it is installed and needs no arguments.
 pub(super) fn start(paths: &EnvironmentPaths, tool: &Path, args: &[String]) -> Result<()> {
     let systemctl = program(paths, "systemctl").ok_or(SetupError::NoSystemctl)?;
     if !args.is_empty() || !succeeds(&systemctl, &["cat", UNIT]) {
@@ -68,8 +68,8 @@ pub(super) fn cron_line(tool: &Path, args: &[String]) -> String {
     format!("@reboot {}", line.replace('%', "\\%"))
 }
 
-/// The unit for this tool. In a quoted word a backslash and a quote need one before them; a per cent sign names something
-/// of systemd's.
+/// The unit for this tool. In a quoted word a backslash and a quote need one before them; a per cent sign
+/// names something of systemd's.
 fn unit(tool: &Path, args: &[String]) -> String {
     let quoted =
         |word: &str| format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"));

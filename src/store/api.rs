@@ -1,8 +1,8 @@
 //! The capabilities of a store, in the words of the domain, and one call that retrieves by all of them.
 //!
-//! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none, and durable
-//! when it returns, and its reads see one snapshot. It fails if the store cannot be read or, where it writes,
-//! written, and then changes nothing; other causes and exceptions stand at the method.
+//! Any number of processes use a store at once. Every method is atomic: its writes are visible all or none,
+//! and durable when it returns, and its reads see one snapshot. It fails if the store cannot be read or,
+//! where it writes, written, and then changes nothing; other causes and exceptions stand at the method.
 
 use super::audit::Audit;
 use super::changes::{ChangeState, Witness};
@@ -27,8 +27,8 @@ use std::ops::RangeInclusive;
 
 /// A store of any kind: searches, beside what its parts do.
 pub trait Store: Records + Vectors + Links + State + Maintenance + Audit + Send {
-    /// Retrieves the evidence for the records of a selection that may answer a question. Evidence that `earlier` has,
-    /// for the same question, selection and reach, is not read again.
+    /// Retrieves the evidence for the records of a selection that may answer a question. Evidence that
+    /// `earlier` has, for the same question, selection and reach, is not read again.
     fn retrieve(
         &mut self,
         question: &Question,
@@ -37,8 +37,8 @@ pub trait Store: Records + Vectors + Links + State + Maintenance + Audit + Send 
         earlier: Evidence,
     ) -> Result<Evidence>;
 
-    /// Visits the best `limit` records in which the terms occur, ignoring case and accents. Best first; ties by time,
-    /// newest first, then by id. Need not hold all at once. Ends with the visitor's error, if any.
+    /// Visits the best `limit` records in which the terms occur, ignoring case and accents. Best first; ties
+    /// by time, newest first, then by id. Need not hold all at once. Ends with the visitor's error, if any.
     fn visit_found(
         &mut self,
         terms: &[Term],
@@ -48,28 +48,29 @@ pub trait Store: Records + Vectors + Links + State + Maintenance + Audit + Send 
         visit: &mut VisitHit,
     ) -> Result<()>;
 
-    /// The best `limit` records by the cosine of their vector of `model` with `vector`, filtered before they are
-    /// ranked. The score is that cosine, -1 to 1, computed from the stored vector, of any length; it is 0 if
-    /// either is zero. Best first; ties by time, newest first, then by id. No hits for a model that the store
-    /// does not know; errors if its vectors have another dimension.
+    /// The best `limit` records by the cosine of their vector of `model` with `vector`, filtered before they
+    /// are ranked. The score is that cosine, -1 to 1, computed from the stored vector, of any length; it is 0
+    /// if either is zero. Best first; ties by time, newest first, then by id. No hits for a model that the
+    /// store does not know; errors if its vectors have another dimension.
     fn nearest(&mut self, model: &str, vector: &[f32], which: &Select, limit: usize) -> Result<Vec<Hit>>;
 
-    /// The neighbours of each of these records: up to `reach` records of the selection before it in its collection, and
-    /// as many after it, nearest first.
+    /// The neighbours of each of these records: up to `reach` records of the selection before it in its
+    /// collection, and as many after it, nearest first.
     fn around(&mut self, records: &[&StoredRecord], which: &Select, reach: usize) -> Result<Vec<Around>>;
 }
 
 /// Writing and reading records.
 pub trait Records {
-    /// Writes a batch, all or nothing, and returns the outcome of each record. Writing an existing record changes
-    /// nothing, unless its kind has versions or merges them. An embedding or a link may name an earlier record of the
-    /// batch. A tombstone replaces an older one of the same record, removes the record, and applies to the whole batch.
-    /// A record that takes the place of others gets a link from each.
+    /// Writes a batch, all or nothing, and returns the outcome of each record. Writing an existing record
+    /// changes nothing, unless its kind has versions or merges them. An embedding or a link may name an
+    /// earlier record of the batch. A tombstone replaces an older one of the same record, removes the record,
+    /// and applies to the whole batch. A record that takes the place of others gets a link from each.
     fn write(&mut self, batch: &[Record], rules: WriteRules) -> Result<Vec<WriteOutcome>>;
 
-    /// Removes something and keeps it out from then on: its tombstone is dated `at` (milliseconds since 1970, UTC) or
-    /// just after an earlier tombstone of the same. Returns the number of removed records or links. All are removed or
-    /// none, except that a database server may remove many records in several transactions.
+    /// Removes something and keeps it out from then on: its tombstone is dated `at` (milliseconds since 1970,
+    /// UTC) or just after an earlier tombstone of the same. Returns the number of removed records or links.
+    /// All are removed or none, except that a database server may remove many records in several
+    /// transactions.
     fn remove(&mut self, what: Removal, at: i64) -> Result<u64>;
 
     /// The records of a selection that have these ids, in no order.
@@ -81,8 +82,8 @@ pub trait Records {
     /// Counts the records of a selection, no further than `most`.
     fn count(&mut self, which: &Select, most: usize) -> Result<usize>;
 
-    /// Summarizes the records of a selection by scope; in the order of their names. A store that can reads only the
-    /// sizes of their texts.
+    /// Summarizes the records of a selection by scope; in the order of their names. A store that can reads
+    /// only the sizes of their texts.
     fn summarize(&mut self, which: &Select) -> Result<Vec<ScopeSummary>> {
         let mut summaries: BTreeMap<Scope, ScopeSummary> = BTreeMap::new();
         self.walk(&Walk::records(which.clone()), &mut |record| {
@@ -95,21 +96,23 @@ pub trait Records {
         Ok(summaries.into_values().collect())
     }
 
-    /// The tombstones of messages with the fingerprint of one of these, under any name that its partition had; each
-    /// with the fingerprint under the present one.
+    /// The tombstones of messages with the fingerprint of one of these, under any name that its partition
+    /// had; each with the fingerprint under the present one.
     fn tombstones_of(&mut self, messages: &[&StoredRecord]) -> Result<Vec<Tombstone>>;
 
     /// Visits a selection: the tombstones of its scopes and times, by timestamp and digest; its records by
     /// timestamp, seq and id, those about other records last; then their embeddings; then the links with both
     /// ends in the selection. Ends with the visitor's error, if it returns one. Damage of the store is an
-    /// error, unless the walk is to go around it: then it is returned. Tombstones of copies are the store's own.
+    /// error, unless the walk is to go around it: then it is returned. Tombstones of copies are the store's
+    /// own.
     fn walk(&mut self, what: &Walk, visit: &mut Visit) -> Result<Option<Damage>>;
 }
 
 /// Records, copies of messages or a link to remove, and to keep out from then on.
 #[derive(Clone, Copy, Debug)]
 pub enum Removal<'a> {
-    /// Records, with the records about them, their vectors, links and index entries. Their tombstones have this state.
+    /// Records, with the records about them, their vectors, links and index entries. Their tombstones have
+    /// this state.
     Records(&'a [&'a str], TombstoneState),
     /// Copies of messages, each with the id of the one that stays.
     Duplicates(&'a BTreeMap<&'a str, &'a str>),
@@ -124,15 +127,16 @@ pub type VisitHit<'a> = dyn FnMut(Hit) -> crate::error::Result<()> + 'a;
 
 /// The vectors for search by meaning.
 pub trait Vectors {
-    /// The last `limit` records of a selection that have a text to embed but no vector of `model`. Once the model has a
-    /// first vector, the cost grows with the number of these records, not with the size of the store.
+    /// The last `limit` records of a selection that have a text to embed but no vector of `model`. Once the
+    /// model has a first vector, the cost grows with the number of these records, not with the size of the
+    /// store.
     fn unembedded(&mut self, model: &str, which: &Select, limit: usize) -> Result<Unembedded>;
 
     /// The models that the store has vectors of, by name.
     fn models(&mut self) -> Result<Vec<Model>>;
 
-    /// Writes or replaces vectors; together with a fact, if one is given. Vectors of missing records are left out.
-    /// Errors, and changes nothing, if one has another dimension than its model.
+    /// Writes or replaces vectors; together with a fact, if one is given. Vectors of missing records are left
+    /// out. Errors, and changes nothing, if one has another dimension than its model.
     fn put_vectors(&mut self, vectors: &[Embedding], fact: Option<(&str, &str)>) -> Result<()>;
 
     /// Removes every vector of a model, and their synapses; records without any vector are unembedded again.
@@ -150,7 +154,8 @@ pub struct Unembedded {
     pub model_known: bool,
 }
 
-/// The fact that names the model by which the store is searched; without it, that is the model of most vectors.
+/// The fact that names the model by which the store is searched; without it, that is the model of most
+/// vectors.
 pub const MODEL_FACT: &str = "model";
 
 /// A model with vectors in the store.
@@ -165,17 +170,19 @@ pub struct Model {
 
 /// Links between records, and the synapses that follow from vectors.
 pub trait Links {
-    /// The links, of one relation or of all, with one of these records as an end; each once, ordered by their ends.
+    /// The links, of one relation or of all, with one of these records as an end; each once, ordered by their
+    /// ends.
     fn links(&mut self, ids: &[&str], rel: Option<&str>) -> Result<Vec<Link>>;
 
-    /// The progress of linking each collection of some scopes that has vectors of a model; by scope. With `unlinked`,
-    /// only of those with records that are not linked yet.
+    /// The progress of linking each collection of some scopes that has vectors of a model; by scope. With
+    /// `unlinked`, only of those with records that are not linked yet.
     fn link_states(&mut self, model: &str, scopes: &Scopes, unlinked: bool) -> Result<Vec<LinkState>>;
 
-    /// Compares records of some collections, of one kind and partition, with the linked ones of these and with those
-    /// before them in the result, which is in the order of writing: returns for each the `limit` nearest records whose
-    /// cosine is at least `min_similarity`, best first. If very many are equally near, the newest of them. With
-    /// `Newest`, returns nothing if the server would have to send the whole collections.
+    /// Compares records of some collections, of one kind and partition, with the linked ones of these and
+    /// with those before them in the result, which is in the order of writing: returns for each the `limit`
+    /// nearest records whose cosine is at least `min_similarity`, best first. If very many are equally near,
+    /// the newest of them. With `Newest`, returns nothing if the server would have to send the whole
+    /// collections.
     fn compare(
         &mut self,
         model: &str,
@@ -185,12 +192,13 @@ pub trait Links {
         limit: usize,
     ) -> Result<Vec<Compared>>;
 
-    /// Marks records as linked, and adds and removes synapses. A collection of theirs that has no rule gets this one.
-    /// Does nothing, and returns false, if one of them has got another vector since they were compared.
+    /// Marks records as linked, and adds and removes synapses. A collection of theirs that has no rule gets
+    /// this one. Does nothing, and returns false, if one of them has got another vector since they were
+    /// compared.
     fn relink(&mut self, model: &str, rule: Rule, compared: &[Compared], changes: &Changes) -> Result<bool>;
 
-    /// Removes the synapses of a collection that are weaker than the rule allows or of another model; with `rebuild`
-    /// all of them, and marks its records as unlinked. Returns the number of removed synapses.
+    /// Removes the synapses of a collection that are weaker than the rule allows or of another model; with
+    /// `rebuild` all of them, and marks its records as unlinked. Returns the number of removed synapses.
     fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, rebuild: bool) -> Result<u64>;
 }
 
@@ -208,8 +216,8 @@ pub trait State {
         Ok(facts.first().map(|(_, codes)| Languages::parse(codes)).unwrap_or_default())
     }
 
-    /// A number that changes when another connection than this one has written; `None` if the store has none. It can be
-    /// compared with those of this connection alone.
+    /// A number that changes when another connection than this one has written; `None` if the store has none.
+    /// It can be compared with those of this connection alone.
     fn foreign_version(&mut self) -> Result<Option<i64>> {
         Ok(None)
     }
@@ -219,18 +227,19 @@ pub trait State {
         Ok(())
     }
 
-    /// Claims a job that only one process may do at a time, until the guard is dropped or the process ends; `None` if
-    /// another process holds it.
+    /// Claims a job that only one process may do at a time, until the guard is dropped or the process ends;
+    /// `None` if another process holds it.
     fn claim(&mut self, job: &str) -> Result<Option<Claim>>;
 
     /// The sums of the amounts that records add to some subjects.
     fn tallies(&mut self, subjects: &[&str]) -> Result<Tallies>;
 
-    /// The scopes that are not empty, by name, with the number of their messages: all, or those of an instance of this
-    /// name.
+    /// The scopes that are not empty, by name, with the number of their messages: all, or those of an
+    /// instance of this name.
     fn scopes(&mut self, instance: Option<&str>) -> Result<Vec<(Scope, u64)>>;
 
-    /// The ids of the records of any kind, also of an unknown one, that are among some, with their scopes; in no order.
+    /// The ids of the records of any kind, also of an unknown one, that are among some, with their scopes; in
+    /// no order.
     fn identify(&mut self, which: Among) -> Result<Vec<(String, Scope)>>;
 
     /// Whether each of some records was forgotten and would be kept out, under any id and in any form of the
@@ -248,7 +257,8 @@ pub type Tallies = BTreeMap<String, BTreeMap<String, i64>>;
 #[derive(Clone, Copy, Debug)]
 pub enum Among<'a> {
     Ids(&'a [&'a str]),
-    /// The number of the id's digest ([`digest_number`](crate::record::digest_number)) is in one of these ranges.
+    /// The number of the id's digest ([`digest_number`](crate::record::digest_number)) is in one of these
+    /// ranges.
     Digests(&'a [RangeInclusive<i64>]),
     /// The record has one of these numbers, and its last change, if it changed in place, one of `changes`.
     Numbers {
@@ -263,7 +273,8 @@ pub struct Claim(#[allow(dead_code)] pub(super) Box<dyn Send>);
 /// The purpose of opening a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum OpenMode {
-    /// To use an existing store. Opening changes nothing; a missing file is an empty store, and stays missing.
+    /// To use an existing store. Opening changes nothing; a missing file is an empty store, and stays
+    /// missing.
     Existing,
     /// To write: a missing file is made.
     Create,

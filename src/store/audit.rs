@@ -1,5 +1,5 @@
-//! The audit of a store: rows that say which token of a server read or changed what. They are no records: no export,
-//! search or walk has them, and nothing that is forgotten takes them with it.
+//! The audit of a store: rows that say which token of a server read or changed what. They are no records: no
+//! export, search or walk has them, and nothing that is forgotten takes them with it.
 
 use super::error::Result;
 use crate::record::{AuditAction, AuditRow};
@@ -24,10 +24,11 @@ pub type VisitAuditRow<'a> = dyn FnMut(AuditRow) -> crate::error::Result<()> + '
 
 /// Writing and reading the audit.
 pub trait Audit {
-    /// Appends rows, and removes the oldest rows of before a time, no more than [`MAX_EXPIRED`]. A row that is there
-    /// already stays as it is.
+    /// Appends rows, and removes the oldest rows of before a time, no more than [`MAX_EXPIRED`]. A row that
+    /// is there already stays as it is.
     fn append_audit(&mut self, rows: &[AuditRow], before: i64) -> Result<()>;
 
-    /// Visits the rows of a selection by time, the newest last. Ends with the visitor's error, if it returns one.
+    /// Visits the rows of a selection by time, the newest last. Ends with the visitor's error, if it returns
+    /// one.
     fn visit_audit(&mut self, which: &AuditSelection, visit: &mut VisitAuditRow) -> Result<()>;
 }

@@ -25,8 +25,8 @@ impl dyn Store + '_ {
         Ok(self.identify(Among::Ids(&[id]))?.pop().map(|(_, scope)| scope))
     }
 
-    /// Removes records that are kept out from then on, as [`Records::remove`](super::Records::remove) does; their copies are
-    /// forgotten with them. Fails if the store cannot be written.
+    /// Removes records that are kept out from then on, as [`Records::remove`](super::Records::remove) does;
+    /// their copies are forgotten with them. Fails if the store cannot be written.
     pub fn forget(&mut self, ids: &[&str], at: i64) -> Result<u64> {
         let copies = self.forgotten_copies(ids, at)?;
         let removed = self.remove(Removal::Records(ids, TombstoneState::Forgotten), at)?;

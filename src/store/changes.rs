@@ -62,8 +62,8 @@ pub struct ChangeState {
     pub witnesses: Vec<Witness>,
 }
 
-/// The records that a store had at a time. Numbers are never reused: as long as there are as many records up to the
-/// last number, they are the same ones.
+/// The records that a store had at a time. Numbers are never reused: as long as there are as many records up
+/// to the last number, they are the same ones.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Mark {
     /// The greatest number of a record, or of any later change.

@@ -107,8 +107,8 @@ failures! { pub enum StoreFault {
 } }
 
 impl StoreError {
-    /// A failure of a kind: `attempt` is the failed action, such as `cannot open store sqlite:/x`; if it is empty, the
-    /// cause is the whole message.
+    /// A failure of a kind: `attempt` is the failed action, such as `cannot open store sqlite:/x`; if it is
+    /// empty, the cause is the whole message.
     pub(super) fn new(kind: ErrorKind, attempt: impl Into<String>, cause: impl Into<String>) -> StoreError {
         let (attempt, cause) = (attempt.into(), cause.into());
         let text = if attempt.is_empty() { cause } else { format!("{attempt}: {}", plain(&cause)) };

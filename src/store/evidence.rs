@@ -1,16 +1,17 @@
-//! The evidence for the records that may answer a question, typed: the hits by words and by meaning, the cosines, the
-//! neighbours of the candidates, and their links.
+//! The evidence for the records that may answer a question, typed: the hits by words and by meaning, the
+//! cosines, the neighbours of the candidates, and their links.
 //!
-//! In a conversation a record's own score is that of its best passage by words, divided by the best one, plus its
-//! cosine, divided by the best one; times a factor for its role, `(M / R)^weights::ROLE`, where M is the mean length of
-//! the candidates' texts in bytes and R that of the candidates of its role. Neighbours of hits are scored like these.
+//! In a conversation a record's own score is that of its best passage by words, divided by the best one, plus
+//! its cosine, divided by the best one; times a factor for its role, `(M / R)^weights::ROLE`, where M is the
+//! mean length of the candidates' texts in bytes and R that of the candidates of its role. Neighbours of hits
+//! are scored like these.
 //!
 //! Elsewhere it is its BM25 divided by the best one, plus `weights::MEANING` times the position of its cosine
-//! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum similarity: the
-//! range of cosines depends on the model. Among memories words weigh less (`words_weight`).
+//! between the lowest and the highest of all candidates, if the cosine reaches the model's minimum
+//! similarity: the range of cosines depends on the model. Among memories words weigh less (`words_weight`).
 //!
-//! Without a vector the words of a record count for both. If the question names a time, scores of records of that
-//! time are multiplied by `weights::NAMED_TIME`.
+//! Without a vector the words of a record count for both. If the question names a time, scores of records of
+//! that time are multiplied by `weights::NAMED_TIME`.
 
 use super::question::Question;
 use crate::ranking::weights;
@@ -98,7 +99,8 @@ impl Evidence {
         Evidence { reach: plan.reach, ..Evidence::default() }
     }
 
-    /// Adds the hits by words and by meaning. Returns those of them whose neighbours are not known yet, best first.
+    /// Adds the hits by words and by meaning. Returns those of them whose neighbours are not known yet, best
+    /// first.
     pub(super) fn add_found(
         &mut self,
         question: &Question,
@@ -129,7 +131,8 @@ impl Evidence {
         positions.iter().map(|at| &*self.candidates[*at].record).collect()
     }
 
-    /// Adds the neighbours of some candidates and their cosines; each neighbour of a seed becomes a candidate.
+    /// Adds the neighbours of some candidates and their cosines; each neighbour of a seed becomes a
+    /// candidate.
     pub(super) fn add_around(&mut self, positions: &[usize], around: Vec<Around>, cosines: Cosines) {
         for (at, around) in positions.iter().zip(around) {
             let record = self.candidates[*at].record.clone();
@@ -246,8 +249,8 @@ impl Evidence {
         self.candidates.iter().map(score).collect()
     }
 
-    /// The factor for words beside meaning, at most 1: words count less if no record holds much of the question, as
-    /// where it is asked in another language than the texts are in.
+    /// The factor for words beside meaning, at most 1: words count less if no record holds much of the
+    /// question, as where it is asked in another language than the texts are in.
     pub fn trust_in_words(&self) -> f64 {
         let best = self.candidates.iter().map(|one| one.share).fold(0.0, f64::max);
         (best / weights::TRUSTED_SHARE).min(1.0)
@@ -365,8 +368,8 @@ mod tests {
                 known.push(at);
             }
         }
-        // The neighbours are known for the requested records, for those next to them, and for all between two that are
-        // close.
+        // The neighbours are known for the requested records, for those next to them, and for all between two
+        // that are close.
         assert_eq!(known, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 16, 19, 20, 21, 27, 28, 29]);
     }
 }

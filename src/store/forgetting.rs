@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 pub enum Forgotten {
     /// They are kept out.
     KeepOut,
-    /// They are stored again; their tombstones become `returned`, dated `at` (milliseconds since 1970, UTC) or later.
+    /// They are stored again; their tombstones become `returned`, dated `at` (milliseconds since 1970, UTC)
+    /// or later.
     Return { at: i64 },
 }
 
@@ -108,7 +109,8 @@ pub(super) fn blocking<T: TombstoneLookup + ?Sized>(
     Ok(named)
 }
 
-/// The tombstone of the id of a record, in its partition or under a former name of it; of several, the latest.
+/// The tombstone of the id of a record, in its partition or under a former name of it; of several, the
+/// latest.
 pub(super) fn tombstone_of_id<T: TombstoneLookup + ?Sized>(
     record: &StoredRecord,
     tombstones: &T,
@@ -213,7 +215,8 @@ impl<'a> Targets<'a> {
 /// The tombstones of a batch: those that hold from now on, and the outcome of each.
 #[derive(Clone, Default)]
 pub(super) struct Received {
-    /// The newest of each record that replaces the stored one, and those that keep out the words of others; by digest.
+    /// The newest of each record that replaces the stored one, and those that keep out the words of others;
+    /// by digest.
     pub(super) newer: Vec<Tombstone>,
     /// By digest.
     written: HashMap<String, WriteOutcome>,

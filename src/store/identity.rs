@@ -22,8 +22,8 @@ pub enum WriteOutcome {
     Refused(String),
 }
 
-/// The ids of the records that were refused because their ids belong to other records. Vectors and links that follow
-/// such a record in the same input belong to it, and not to the record that keeps the id.
+/// The ids of the records that were refused because their ids belong to other records. Vectors and links that
+/// follow such a record in the same input belong to it, and not to the record that keeps the id.
 #[derive(Clone, Default)]
 pub struct RefusedIds(HashSet<String>);
 

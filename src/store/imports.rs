@@ -1,9 +1,10 @@
 //! The imports of a store, and the records that each of them brought.
 //!
-//! A fact for each import, `import ID`, has the numbers of the records that were new in it, and of those that it brought
-//! again: ranges, since the records of a batch have numbers one after the other. A record that changes later gets another
-//! number, and belongs to nobody. The fact `brought elsewhere` has the records of imports that something else brought
-//! again, such as a proxy or a hook. All are written in the transaction of their batch.
+//! A fact for each import, `import ID`, has the numbers of the records that were new in it, and of those that
+//! it brought again: ranges, since the records of a batch have numbers one after the other. A record that
+//! changes later gets another number, and belongs to nobody. The fact `brought elsewhere` has the records of
+//! imports that something else brought again, such as a proxy or a hook. All are written in the transaction
+//! of their batch.
 
 use super::number_ranges::NumberRanges;
 use crate::record::{Clock, id};
@@ -106,8 +107,8 @@ pub(super) const UNDONE: &str = " undone";
 /// The fact that names the records of imports which something else brought again.
 pub(super) const ELSEWHERE: &str = "brought elsewhere";
 
-/// The number of imports that a store remembers. The oldest is forgotten first: no other names records that it brought
-/// again which are older.
+/// The number of imports that a store remembers. The oldest is forgotten first: no other names records that
+/// it brought again which are older.
 const MAX_IMPORTS: usize = 5000;
 
 /// The facts of a store within a transaction.

@@ -11,8 +11,8 @@ const MIN_LETTERS: usize = 4;
 /// The number of candidates that an error names.
 const MAX_CANDIDATES: usize = 8;
 
-/// The scope that a person named: itself, if it has records or no other begins so, else the only one of its partition
-/// whose instance begins with these letters. Errors if there are several, and names them.
+/// The scope that a person named: itself, if it has records or no other begins so, else the only one of its
+/// partition whose instance begins with these letters. Errors if there are several, and names them.
 pub fn full_scope(store: &mut dyn Store, given: Scope) -> Result<Scope> {
     let exists = store.scopes(Some(&given.instance))?.iter().any(|(scope, _)| *scope == given);
     if exists || given.instance.chars().count() < MIN_LETTERS {

@@ -1,12 +1,12 @@
-//! The languages of a store's texts: a fact, which is noted as texts are written. The words of a question are stemmed
-//! in these alone.
+//! The languages of a store's texts: a fact, which is noted as texts are written. The words of a question are
+//! stemmed in these alone.
 
 use super::imports::FactTable;
 use crate::text::Languages;
 use crate::text::language_detection::ToldLanguages;
 
-/// The name of the fact: the codes of the languages other than English, with spaces between them. It is missing where
-/// all texts are in English, and where an earlier release wrote them.
+/// The name of the fact: the codes of the languages other than English, with spaces between them. It is
+/// missing where all texts are in English, and where an earlier release wrote them.
 pub(super) const LANGUAGES: &str = "languages";
 
 /// The number of the newest texts that tell their language together, where one does not.

@@ -8,29 +8,30 @@ use std::path::Path;
 /// The fact that is set while the store's files still hold text of removed records.
 pub const ERASE_PENDING: &str = "erase";
 
-/// The care of a store's files, its indexes, its names and what other programs write into it. Most methods need not be
-/// written by a store that has nothing of the kind.
+/// The care of a store's files, its indexes, its names and what other programs write into it. Most methods
+/// need not be written by a store that has nothing of the kind.
 pub trait Maintenance {
-    /// Errors if the store's file was removed, renamed or replaced since it was opened, or is of a later release now.
+    /// Errors if the store's file was removed, renamed or replaced since it was opened, or is of a later
+    /// release now.
     fn check_place(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Clears what removed records left in the store's files; waits some seconds for readers of old snapshots. Returns
-    /// false if a reader is still active then; the next writer tries again.
+    /// Clears what removed records left in the store's files; waits some seconds for readers of old
+    /// snapshots. Returns false if a reader is still active then; the next writer tries again.
     fn erase(&mut self, _what: Leftovers) -> Result<bool> {
         Ok(true)
     }
 
-    /// Copies the store's file, as it is at one moment, into an empty one, while others may write to the store. Returns
-    /// false, and copies nothing, if the store is no file.
+    /// Copies the store's file, as it is at one moment, into an empty one, while others may write to the
+    /// store. Returns false, and copies nothing, if the store is no file.
     fn copy_file(&mut self, _to: &Path) -> Result<bool> {
         Ok(false)
     }
 
-    /// Moves all records of a partition to another name, with their vectors, links and synapses; returns their number.
-    /// All are moved or none, except that a database server may move many in several transactions: the same call goes
-    /// on. The inner error says why nothing was moved.
+    /// Moves all records of a partition to another name, with their vectors, links and synapses; returns
+    /// their number. All are moved or none, except that a database server may move many in several
+    /// transactions: the same call goes on. The inner error says why nothing was moved.
     fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>>;
 
     /// Examines the store's file, and finds up to `most` errors in it.
@@ -38,9 +39,9 @@ pub trait Maintenance {
         Ok(FileState::default())
     }
 
-    /// Brings some of what the store has for the search by words to the present version, which a release may have
-    /// changed; returns the number of records that are left. Each call takes a moment, so that other writers need not
-    /// wait.
+    /// Brings some of what the store has for the search by words to the present version, which a release may
+    /// have changed; returns the number of records that are left. Each call takes a moment, so that other
+    /// writers need not wait.
     fn update_words(&mut self) -> Result<u64> {
         Ok(0)
     }
@@ -55,8 +56,8 @@ pub trait Maintenance {
         Ok(Vec::new())
     }
 
-    /// Takes over the messages that another program wrote into the same database: each gets an id, and its vector is
-    /// kept like all others. Returns their number.
+    /// Takes over the messages that another program wrote into the same database: each gets an id, and its
+    /// vector is kept like all others. Returns their number.
     fn adopt(&mut self) -> Result<u64> {
         Ok(0)
     }

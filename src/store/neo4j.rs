@@ -1,5 +1,5 @@
-//! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph is
-//! extended, not changed: rsv adds its own nodes, labels and properties to it (`neo4j/GRAPH.md`).
+//! Records in a Neo4j graph, shared by any number of processes on any number of machines. Reservoir's graph
+//! is extended, not changed: rsv adds its own nodes, labels and properties to it (`neo4j/GRAPH.md`).
 //!
 //! A file uses only files that are named after it here. `retrieval`, `records`, `vectors`, `links`, `state`
 //! and `audit` implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared

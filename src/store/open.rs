@@ -87,8 +87,8 @@ pub fn id(store: &mut dyn Store) -> crate::error::Result<String> {
     Ok(store.fact(STORE_ID)?.unwrap_or(id))
 }
 
-/// The messages of another program in the same database that cannot be read: an error for each of the first, and one
-/// for the number of the others.
+/// The messages of another program in the same database that cannot be read: an error for each of the first,
+/// and one for the number of the others.
 pub fn unreadable(store: &mut dyn Store) -> crate::error::Result<Vec<Error>> {
     let (mut errors, count) = store.unreadable(MAX_NAMED)?;
     let others = count - errors.len();
@@ -98,7 +98,8 @@ pub fn unreadable(store: &mut dyn Store) -> crate::error::Result<Vec<Error>> {
     Ok(errors)
 }
 
-/// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a remedy.
+/// Opens a store: a file (`sqlite:PATH`) or a Neo4j server. An error names the address, the cause and a
+/// remedy.
 pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
     let address = &place.address;
     match address.split_once(':') {

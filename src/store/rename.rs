@@ -35,12 +35,12 @@ failures! { #[derive(Clone, PartialEq, Eq)] pub enum Obstacle {
         => "take them over first: rsv-link --adopt",
 } }
 
-/// The beginning of the name of the fact that a partition is being renamed, until everything has followed; its name
-/// follows, and the value is the new one.
+/// The beginning of the name of the fact that a partition is being renamed, until everything has followed;
+/// its name follows, and the value is the new one.
 const RENAMING: &str = "renaming ";
 
-/// The beginning of the name of the fact with the former names of a partition, a JSON array; its name follows. It has
-/// those of the partition's tombstones.
+/// The beginning of the name of the fact with the former names of a partition, a JSON array; its name
+/// follows. It has those of the partition's tombstones.
 pub(super) const FORMER: &str = "former names of ";
 
 impl Rename {
@@ -56,8 +56,8 @@ impl fmt::Display for Rename {
     }
 }
 
-/// The new ids and traces of the records whose own follow from the name of their partition, by the old ones. Only
-/// existing records have new ids: what was forgotten is named by the old one.
+/// The new ids and traces of the records whose own follow from the name of their partition, by the old ones.
+/// Only existing records have new ids: what was forgotten is named by the old one.
 pub(super) struct RenamedIds<'a> {
     rename: &'a Rename,
     ids: HashMap<String, String>,
@@ -74,8 +74,8 @@ impl<'a> RenamedIds<'a> {
         kind.versions.is_some() || *kind == MESSAGE
     }
 
-    /// Notes the id and the trace of a record of either partition. The inner error says why it cannot have the new
-    /// name.
+    /// Notes the id and the trace of a record of either partition. The inner error says why it cannot have
+    /// the new name.
     pub(super) fn note(&mut self, record: &StoredRecord) -> std::result::Result<(), Obstacle> {
         let is_moved = record.scope.partition == self.rename.to;
         let other = match record.renamed(if is_moved { &self.rename.from } else { &self.rename.to }) {
@@ -227,8 +227,8 @@ impl SoughtFingerprint {
         self.former.is_some()
     }
 
-    /// The tombstone that was found by it, with the fingerprint under the present name; `None` if it is of another
-    /// partition that had the name.
+    /// The tombstone that was found by it, with the fingerprint under the present name; `None` if it is of
+    /// another partition that had the name.
     pub(super) fn found(&self, tombstone: Tombstone) -> Option<Tombstone> {
         match &self.former {
             None => Some(tombstone),
@@ -269,7 +269,8 @@ pub(super) fn note_former<'a, T: FactTable>(
     Ok(())
 }
 
-/// Notes that a partition is being renamed, and has the facts about it follow; `models` are those that have vectors.
+/// Notes that a partition is being renamed, and has the facts about it follow; `models` are those that have
+/// vectors.
 pub(super) fn begin<'a, T: FactTable>(
     rename: &Rename,
     models: impl IntoIterator<Item = &'a str>,

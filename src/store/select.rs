@@ -89,8 +89,8 @@ impl Below {
     }
 }
 
-/// The text that is greater than all that begin with a prefix, and than nothing else that is greater than the prefix,
-/// which ends with a slash.
+/// The text that is greater than all that begin with a prefix, and than nothing else that is greater than the
+/// prefix, which ends with a slash.
 pub(super) fn end_of_prefix(prefix: &str) -> String {
     // The character after the slash is the digit 0.
     format!("{}0", prefix.trim_end_matches('/'))
@@ -189,8 +189,8 @@ pub struct Walk {
     /// Whether the readable records of a damaged store are visited. Records before the damage was found are
     /// not visited again.
     pub recover: bool,
-    /// Leaves out the records of traces that have got no record since, if the store can; none, if a record was removed
-    /// since.
+    /// Leaves out the records of traces that have got no record since, if the store can; none, if a record
+    /// was removed since.
     pub traces_since: Option<Mark>,
     /// Leaves out what did not change since.
     pub changed_since: Option<ChangeNumbers>,

@@ -1,5 +1,5 @@
-//! Short ids of records, as git has them of commits: the first letters of the digests of their ids, as few as no other
-//! record has.
+//! Short ids of records, as git has them of commits: the first letters of the digests of their ids, as few as
+//! no other record has.
 
 use super::api::{Among, Store};
 use super::error::{Result, StoreFault};
@@ -43,8 +43,9 @@ fn common_letters(a: &str, b: &str) -> usize {
     a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
 
-/// The id that a person gave, in full: itself, if a record has it or none of these scopes begins so, else that of the only
-/// record of these scopes whose digest begins with these letters. Errors if there are several, and names them.
+/// The id that a person gave, in full: itself, if a record has it or none of these scopes begins so, else
+/// that of the only record of these scopes whose digest begins with these letters. Errors if there are
+/// several, and names them.
 pub fn full_id(store: &mut dyn Store, given: &str, scopes: &Scopes) -> crate::error::Result<String> {
     let letters = given.to_ascii_lowercase();
     let Some(numbers) = digest_numbers(&letters) else { return Ok(given.to_owned()) };

@@ -11,7 +11,8 @@ pub struct Rule {
     pub degree: usize,
 }
 
-/// The fact that names the reach of the synapses of a model in a partition; there is none for that of an instance.
+/// The fact that names the reach of the synapses of a model in a partition; there is none for that of an
+/// instance.
 pub fn reach_fact(model: &str, partition: &str) -> String {
     format!("synapses of {model} in {partition}")
 }

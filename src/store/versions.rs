@@ -1,4 +1,5 @@
-//! The rules of every store for versions of a record: which one holds, how it is dated, and which vectors are of it.
+//! The rules of every store for versions of a record: which one holds, how it is dated, and which vectors are
+//! of it.
 
 use super::forgetting::WriteSource;
 use crate::record::{Embedding, StoredRecord, Tombstone};
@@ -51,8 +52,8 @@ pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source
     }
 }
 
-/// The stored version as one of another place, dated as the new one that names that place. The new one's texts do not
-/// take the place of the stored ones.
+/// The stored version as one of another place, dated as the new one that names that place. The new one's
+/// texts do not take the place of the stored ones.
 pub(super) fn moved(
     record: &StoredRecord,
     existing: &StoredRecord,
@@ -64,8 +65,8 @@ pub(super) fn moved(
     Some(StoredRecord { timestamp: record.timestamp, vector, ..moved })
 }
 
-/// A vector of a stored record as it is written: of a kind with versions, it names its version. `None` if it is of
-/// another version.
+/// A vector of a stored record as it is written: of a kind with versions, it names its version. `None` if it
+/// is of another version.
 pub(super) fn vector_of_version<'a>(
     embedding: &'a Embedding,
     record: &StoredRecord,

@@ -1,5 +1,6 @@
-//! Decides what a write does: from a record, what the store has of it, and the rules follow its outcome and the change
-//! of the store. Each backend looks up what is asked for, and applies the changes in their order; none decides.
+//! Decides what a write does: from a record, what the store has of it, and the rules follow its outcome and
+//! the change of the store. Each backend looks up what is asked for, and applies the changes in their order;
+//! none decides.
 
 mod target;
 
@@ -48,8 +49,8 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// Writes a batch whose tombstones were received; returns the outcome of each record. `refused` are those of the same
-/// input before it.
+/// Writes a batch whose tombstones were received; returns the outcome of each record. `refused` are those of
+/// the same input before it.
 pub(super) fn write<T: WriteTarget>(
     store: &mut T,
     batch: &[Record],
@@ -69,7 +70,8 @@ pub(super) fn write<T: WriteTarget>(
         };
         let written = decision.apply(store)?;
         if let (WriteOutcome::New, Some(record)) = (&written, record.stored()) {
-            // Those are left out whose other end is missing, and those that were forgotten, even if the record returns.
+            // Those are left out whose other end is missing, and those that were forgotten, even if the
+            // record returns.
             for link in links_of(record) {
                 write_link(&link, WriteRules::KEEP_OUT, store)?;
             }
@@ -257,8 +259,8 @@ fn tombstone_of<T: WriteTarget>(record: &StoredRecord, store: &T) -> Result<Opti
     }
 }
 
-/// Whether tombstones let a record in, of which `own` is one if its kind has versions: those that say from then on that it
-/// may return, or the outcome if they keep it out.
+/// Whether tombstones let a record in, of which `own` is one if its kind has versions: those that say from
+/// then on that it may return, or the outcome if they keep it out.
 fn admission<T: WriteTarget>(
     record: &StoredRecord,
     own: Option<&Tombstone>,

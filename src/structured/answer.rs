@@ -38,7 +38,8 @@ pub fn without_code_fence(text: &str) -> &str {
     if language.trim().bytes().all(|b| b.is_ascii_alphanumeric()) { inner.trim() } else { text }
 }
 
-/// Reads an answer in JSON. Errors say how it differs from what was asked for, or begin with what it says instead.
+/// Reads an answer in JSON. Errors say how it differs from what was asked for, or begin with what it says
+/// instead.
 pub fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T> {
     let json = without_code_fence(text);
     if !json.starts_with('{') {

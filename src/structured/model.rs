@@ -39,7 +39,8 @@ fn reported_tokens(response: &Object) -> Option<u64> {
 }
 
 impl Model {
-    /// Takes the provider's address, keys and limits from the settings, and opens nothing. Errors name the setting.
+    /// Takes the provider's address, keys and limits from the settings, and opens nothing. Errors name the
+    /// setting.
     pub fn new(name: &str, settings: &Settings, clock: Clock, diagnostics: &Diagnostics) -> Result<Model> {
         Ok(Model {
             recipient: Recipient::new(name, settings)?,
@@ -58,8 +59,8 @@ impl Model {
         self.ask_counted(request)?.text
     }
 
-    /// As `ask`, with the tokens that it took; a request that the provider refuses for what it is took none. Errors if
-    /// the provider gives no answer.
+    /// As `ask`, with the tokens that it took; a request that the provider refuses for what it is took none.
+    /// Errors if the provider gives no answer.
     pub fn ask_counted(&self, request: &Request) -> Result<CountedAnswer> {
         let caller = Caller::default();
         let answered = http::run(async {

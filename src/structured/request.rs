@@ -21,8 +21,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// The body of chat completions for a model. The data is one message: JSON strings, in which no text begins a line,
-    /// between tags that no text can close.
+    /// The body of chat completions for a model. The data is one message: JSON strings, in which no text
+    /// begins a line, between tags that no text can close.
     pub fn body(&self, recipient: &Recipient) -> Object {
         let data: Vec<String> = self.data.iter().map(Object::to_json).collect();
         let messages = [

@@ -5,8 +5,8 @@ use crate::record::{Object, quote};
 /// The lengths of texts from which llama.cpp refuses a grammar (`MAX_REPETITION_THRESHOLD`).
 const UNENFORCED_LENGTH: usize = 2000;
 
-/// A JSON Schema. Every member of an object is required, and no other is allowed, as OpenAI's strict mode wants it
-/// ("Structured model outputs", 2026).
+/// A JSON Schema. Every member of an object is required, and no other is allowed, as OpenAI's strict mode
+/// wants it ("Structured model outputs", 2026).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Schema {
     /// A text of at least one character and at most this many, below 2000.

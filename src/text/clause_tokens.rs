@@ -52,8 +52,8 @@ pub(super) fn tokens(clause: &str) -> Vec<Token> {
     tokens
 }
 
-/// Adds a run of letters, digits and marks between them: as one token if it is an address, a path or a number, else its
-/// words.
+/// Adds a run of letters, digits and marks between them: as one token if it is an address, a path or a
+/// number, else its words.
 fn push_run(run: &str, at: usize, tokens: &mut Vec<Token>) {
     let is_whole = run.contains('@')
         || run.contains("://")
@@ -73,8 +73,8 @@ fn push_run(run: &str, at: usize, tokens: &mut Vec<Token>) {
     }
 }
 
-/// The stems of the tokens that may name a subject, with the number of the token; in a script without spaces, each two
-/// characters.
+/// The stems of the tokens that may name a subject, with the number of the token; in a script without spaces,
+/// each two characters.
 pub(super) fn content_words(tokens: &[Token], languages: Languages) -> Vec<(usize, String)> {
     static CHAT: LazyLock<FxHashSet<&str>> = LazyLock::new(|| CHAT_WORDS.split(' ').collect());
     let mut words = Vec::new();

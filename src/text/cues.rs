@@ -1,4 +1,5 @@
-//! The phrases that tell a change, and those that tell that a clause is no fact about the same thing, by language.
+//! The phrases that tell a change, and those that tell that a clause is no fact about the same thing, by
+//! language.
 
 use super::clause_tokens::{Token, tokens};
 use super::fold::fold;

@@ -1,6 +1,7 @@
 //! The times that a question names: months and years, and days, weeks, months and years before the present.
 //!
-//! The words are a table by language. Only those of the question's languages count: `mars` is no month in English.
+//! The words are a table by language. Only those of the question's languages count: `mars` is no month in
+//! English.
 
 use super::fold::fold;
 use super::languages::Languages;
@@ -17,7 +18,8 @@ struct TimeWords {
     months: &'static str,
     /// From Monday to Sunday.
     weekdays: &'static str,
-    /// The words before or after a day of the week by which it is the last one: in `before weekday`, `weekday after`.
+    /// The words before or after a day of the week by which it is the last one: in `before weekday`, `weekday
+    /// after`.
     last: [&'static str; 2],
     /// Yesterday, the day before; last week, month and year.
     past: [&'static str; 5],
@@ -188,9 +190,9 @@ enum Past {
 }
 
 impl Dates {
-    /// Finds the dates in a question: months by name, in English also by at least its first three letters; years of
-    /// four digits from 1900 to 2099; and times before `now` such as yesterday, last Monday or last week, whose days
-    /// begin and end in its time zone.
+    /// Finds the dates in a question: months by name, in English also by at least its first three letters;
+    /// years of four digits from 1900 to 2099; and times before `now` such as yesterday, last Monday or last
+    /// week, whose days begin and end in its time zone.
     pub fn named(question: &str, languages: Languages, now: impl FnOnce() -> Zoned) -> Dates {
         let folded = fold(question);
         let phrase = format!(" {} ", words(&folded).collect::<Vec<_>>().join(" "));
@@ -218,8 +220,8 @@ impl Dates {
         dates
     }
 
-    /// Whether any date was named, and a time (milliseconds since 1970, UTC) agrees with all months and years, or is
-    /// within one of the times before the present.
+    /// Whether any date was named, and a time (milliseconds since 1970, UTC) agrees with all months and
+    /// years, or is within one of the times before the present.
     pub fn hold(&self, timestamp: i64) -> bool {
         if self.ranges.iter().any(|range| range.contains(&timestamp)) {
             return true;
@@ -247,8 +249,8 @@ const AMBIGUOUS_MONTHS: [&str; 3] = ["marco", "mars", "марта"];
 /// The words before such a month.
 const BEFORE_MONTHS: [&str; 8] = ["em", "en", "mes", "mois", "desde", "depuis", "до", "с"];
 
-/// Whether folded words between spaces have one of the names of a month; an ambiguous one only beside a number, or
-/// after a word that stands before months.
+/// Whether folded words between spaces have one of the names of a month; an ambiguous one only beside a
+/// number, or after a word that stands before months.
 fn has_month(phrase: &str, names: &str) -> bool {
     if !has_any(phrase, names) {
         return false;

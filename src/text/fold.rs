@@ -1,8 +1,9 @@
-//! Folds texts and questions alike for search by words: what people write in several ways for one word is written in
-//! one. Ids, digests and tombstones have a folding of their own (`record/fold.rs`), which never changes.
+//! Folds texts and questions alike for search by words: what people write in several ways for one word is
+//! written in one. Ids, digests and tombstones have a folding of their own (`record/fold.rs`), which never
+//! changes.
 //!
-//! An index keeps folded words, so it notes by which folding: a change here is a new version, and the one before stays
-//! as long as indexes may have it.
+//! An index keeps folded words, so it notes by which folding: a change here is a new version, and the one
+//! before stays as long as indexes may have it.
 
 use crate::record::is_unseen;
 use unicode_normalization::UnicodeNormalization;
@@ -11,8 +12,8 @@ use unicode_normalization::char::is_combining_mark;
 /// The version of `fold`.
 pub(crate) const FOLDING: i64 = 2;
 
-/// The bytes of a question, or of a text whose language is told by its first words, that are read: what is longer is
-/// pasted.
+/// The bytes of a question, or of a text whose language is told by its first words, that are read: what is
+/// longer is pasted.
 const READ_BYTES: usize = 4 * 1024;
 
 /// Folds the beginning of a long text.
@@ -20,8 +21,8 @@ pub(super) fn fold_beginning(text: &str) -> String {
     fold(&text[..text.floor_char_boundary(READ_BYTES)])
 }
 
-/// Folds a text: compatibility decomposition (NFKD), lower case, without accents, points, vowel marks and characters
-/// that are not seen; and one letter, digit or mark for those that `plain` names.
+/// Folds a text: compatibility decomposition (NFKD), lower case, without accents, points, vowel marks and
+/// characters that are not seen; and one letter, digit or mark for those that `plain` names.
 pub(crate) fn fold(text: &str) -> String {
     fold_runs(text, |run, folded| {
         let mut rest = run;
@@ -39,8 +40,8 @@ pub(crate) fn fold(text: &str) -> String {
     })
 }
 
-/// The folded form of a letter of those that make up most of the texts in Cyrillic, Hebrew, Arabic and Chinese, without
-/// a look at Unicode's tables.
+/// The folded form of a letter of those that make up most of the texts in Cyrillic, Hebrew, Arabic and
+/// Chinese, without a look at Unicode's tables.
 fn letter(c: char) -> Option<char> {
     match c {
         'А'..='Я' => char::from_u32(u32::from(c) + 32),
@@ -60,8 +61,8 @@ pub(crate) fn fold_as(folding: i64, text: &str) -> String {
     if folding < FOLDING { fold_1(text) } else { fold(text) }
 }
 
-/// Appends a character of a text in its folded form. One that has none leaves the length as it is, and may change the
-/// letter before it, to which it belongs.
+/// Appends a character of a text in its folded form. One that has none leaves the length as it is, and may
+/// change the letter before it, to which it belongs.
 pub(super) fn push(folded: &mut String, c: char) {
     decomposed(std::iter::once(c)).for_each(|c| push_decomposed(folded, c));
 }
@@ -93,10 +94,10 @@ fn push_decomposed(folded: &mut String, c: char) {
 
 const BREVE: char = '\u{306}';
 
-/// Whether a decomposed character is left out: it is not seen; it is an accent, a Hebrew point, an Arabic vowel mark or
-/// a stroke that only lengthens an Arabic word; or a mark that is no letter by Unicode and would split a word, as the
-/// virama. Those of kana and of the scripts of South-East Asia stay, where a mark makes another word, and those of
-/// symbols.
+/// Whether a decomposed character is left out: it is not seen; it is an accent, a Hebrew point, an Arabic
+/// vowel mark or a stroke that only lengthens an Arabic word; or a mark that is no letter by Unicode and
+/// would split a word, as the virama. Those of kana and of the scripts of South-East Asia stay, where a mark
+/// makes another word, and those of symbols.
 fn is_dropped(c: char) -> bool {
     if c < '\u{300}' {
         return is_unseen(c);
@@ -128,8 +129,8 @@ fn is_dropped(c: char) -> bool {
     }
 }
 
-/// The one form of a small letter, a digit or a mark that is typed in several. The letters of Latin are as in Lucene's
-/// `ASCIIFoldingFilter`, those of Arabic as in its normalizers for Arabic and Persian.
+/// The one form of a small letter, a digit or a mark that is typed in several. The letters of Latin are as in
+/// Lucene's `ASCIIFoldingFilter`, those of Arabic as in its normalizers for Arabic and Persian.
 fn plain(c: char) -> char {
     match c {
         'ς' => 'σ',
@@ -180,8 +181,8 @@ fn fold_1(text: &str) -> String {
     })
 }
 
-/// Folds the runs of ASCII of a text as they are, and the others by `fold_run`: decomposition reorders nothing across a
-/// character of ASCII.
+/// Folds the runs of ASCII of a text as they are, and the others by `fold_run`: decomposition reorders
+/// nothing across a character of ASCII.
 fn fold_runs(text: &str, fold_run: impl Fn(&str, &mut String)) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

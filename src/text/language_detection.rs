@@ -10,7 +10,8 @@ use std::sync::LazyLock;
 const TOLD_BYTES: usize = 240;
 /// The bytes of short texts by which their language is told together.
 const TOGETHER_BYTES: usize = 1200;
-/// The number of different stop words from which on a language is sure, if it has twice as many as each other one.
+/// The number of different stop words from which on a language is sure, if it has twice as many as each other
+/// one.
 const SURE: u8 = 3;
 /// A text of up to this many words may have none of the stop words of its language.
 const FEW_WORDS: usize = 16;
@@ -18,9 +19,9 @@ const FEW_WORDS: usize = 16;
 const MAX_WORDS: usize = 64;
 
 impl Languages {
-    /// The languages by whose stems the words of a question are looked for: of those of the store, for each script. Of
-    /// those in Latin letters the one of which the question has most stop words; if it has none of any, all. English is
-    /// one of them unless another has two more: few words are in one language only.
+    /// The languages by whose stems the words of a question are looked for: of those of the store, for each
+    /// script. Of those in Latin letters the one of which the question has most stop words; if it has none of
+    /// any, all. English is one of them unless another has two more: few words are in one language only.
     pub fn of_question(question: &str, stored: Languages) -> Languages {
         let latin = stored.and(Script::Latin.languages());
         if latin == Languages::ENGLISH {
@@ -36,8 +37,8 @@ impl Languages {
         of_latin.fold(others, |all, language| all.or(Languages::only(language)))
     }
 
-    /// The languages that a text is in, by itself: English unless it has at least two stop words of another language in
-    /// Latin letters, and more than of English; the others by their scripts.
+    /// The languages that a text is in, by itself: English unless it has at least two stop words of another
+    /// language in Latin letters, and more than of English; the others by their scripts.
     pub fn of_text(text: &str) -> Languages {
         let counts = StopWordCounts::of(words(&fold_beginning(text)));
         let latin = Script::Latin.languages();
@@ -49,7 +50,8 @@ impl Languages {
         of_latin.fold(others, |all, language| all.or(Languages::only(language)))
     }
 
-    /// The languages that a text is in, by itself, as `of_text`; English unless another one in Latin letters is sure.
+    /// The languages that a text is in, by itself, as `of_text`; English unless another one in Latin letters
+    /// is sure.
     pub fn surely_of(text: &str) -> Languages {
         let counts = StopWordCounts::of(words(&fold_beginning(text)));
         let others = Languages(Languages::ALL.0 & !Script::Latin.languages().0);
@@ -59,7 +61,8 @@ impl Languages {
         }
     }
 
-    /// The languages other than English in whose stems a record must be found, by its words: those that it may be in.
+    /// The languages other than English in whose stems a record must be found, by its words: those that it
+    /// may be in.
     pub(crate) fn of_words(all_words: &[&str]) -> Languages {
         let counts = StopWordCounts::of(all_words.iter().copied());
         let latin = Script::Latin.languages();
@@ -86,7 +89,8 @@ impl Languages {
     }
 }
 
-/// The languages of texts, other than English: of those that tell theirs, and of short ones that tell it together.
+/// The languages of texts, other than English: of those that tell theirs, and of short ones that tell it
+/// together.
 #[derive(Default)]
 pub(crate) struct ToldLanguages {
     told: Option<Languages>,
@@ -207,8 +211,8 @@ impl StopWordCounts {
             .fold(Languages::NONE, |all, (script, _)| all.or(script.languages()))
     }
 
-    /// The language of a text, if it is sure and is not English: by the stop words or the script, and, in Latin letters,
-    /// also by trigrams.
+    /// The language of a text, if it is sure and is not English: by the stop words or the script, and, in
+    /// Latin letters, also by trigrams.
     fn told(&self, text: &str, folded: &str) -> Option<Languages> {
         let other = self.other_scripts(folded, SURE);
         let foreign = Languages(Script::Latin.languages().0 & !Languages::ENGLISH.0);
@@ -230,8 +234,8 @@ impl StopWordCounts {
         (told != Languages::NONE).then_some(told)
     }
 
-    /// The languages other than English that a text may be in: those of which it has most stop words, if more than of
-    /// English, and those of its other scripts.
+    /// The languages other than English that a text may be in: those of which it has most stop words, if more
+    /// than of English, and those of its other scripts.
     fn hinted(&self, folded: &str) -> Languages {
         let latin = Script::Latin.languages();
         let most = self.most(latin);

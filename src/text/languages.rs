@@ -1,8 +1,9 @@
-//! The languages whose words are stemmed; `language_detection.rs` tells which of them a text or a question is in.
+//! The languages whose words are stemmed; `language_detection.rs` tells which of them a text or a question is
+//! in.
 //!
-//! A word of a record matches a word of a question if both are the same, or have the same stem in one of the question's
-//! languages. These are chosen among the store's languages, which it notes as texts are written: so in a store of
-//! English nothing is stemmed otherwise than in English, whatever a question looks like.
+//! A word of a record matches a word of a question if both are the same, or have the same stem in one of the
+//! question's languages. These are chosen among the store's languages, which it notes as texts are written:
+//! so in a store of English nothing is stemmed otherwise than in English, whatever a question looks like.
 
 use super::fold::fold;
 use rust_stemmers::{Algorithm, Stemmer};
@@ -135,9 +136,8 @@ impl Stem {
         &self.text
     }
 
-    /// The piece that every word of the stem has, at its beginning unless `is_anywhere`: the last letter may differ
-    /// (`citi`,
-    /// `city`), in Dutch also of a short one (`man`, `maan`).
+    /// The piece that every word of the stem has, at its beginning unless `is_anywhere`: the last letter may
+    /// differ (`citi`, `city`), in Dutch also of a short one (`man`, `maan`).
     pub(crate) fn piece(&self) -> &str {
         let stem = &self.text[..];
         let shortest = match self.language.row().code {
@@ -163,8 +163,8 @@ impl Stem {
         has_piece && self.language.stem(word) == self.text
     }
 
-    /// Its name in an index of the stems of all languages: of English the text alone. In no text, which has only
-    /// letters and digits, is there a `_`.
+    /// Its name in an index of the stems of all languages: of English the text alone. In no text, which has
+    /// only letters and digits, is there a `_`.
     pub(crate) fn key(&self) -> Cow<'_, str> {
         match self.language {
             ENGLISH => Cow::Borrowed(&self.text),

@@ -1,8 +1,8 @@
-//! The passages of a long text that answer a question: it is cut at sentences, and those passages are quoted that hold
-//! most of the question's words (greedy maximum coverage; Tombros and Sanderson, 1998).
+//! The passages of a long text that answer a question: it is cut at sentences, and those passages are quoted
+//! that hold most of the question's words (greedy maximum coverage; Tombros and Sanderson, 1998).
 //!
-//! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179 questions
-//! about long chats, the sentence of the answer reaches the model as often.
+//! `scripts/bench recall` measures what is quoted. The vectors of passages would choose no better: of 179
+//! questions about long chats, the sentence of the answer reaches the model as often.
 
 use super::fold::{fold, fold_beginning};
 use super::languages::{Languages, Stem};
@@ -25,8 +25,8 @@ const MAX_WORDS: usize = 64;
 /// Stands where a quotation leaves something out.
 const GAP: &str = "[...]";
 
-/// The byte ranges of the passages of a text that answer a question, in their order; `None` if it is short enough to be
-/// quoted whole. They follow from the two alone.
+/// The byte ranges of the passages of a text that answer a question, in their order; `None` if it is short
+/// enough to be quoted whole. They follow from the two alone.
 pub fn quoted_ranges(text: &str, question: &SoughtWords) -> Option<Vec<Range<usize>>> {
     (text.len() > QUOTED_BYTES).then(|| choose(text, question, |_| true))
 }
@@ -93,7 +93,8 @@ impl Quotations<'_> {
         words != " " && self.added.iter().any(|added| added.contains(&words))
     }
 
-    /// The byte ranges that are quoted of the next text, as `quoted_ranges`; empty if there is nothing new in it.
+    /// The byte ranges that are quoted of the next text, as `quoted_ranges`; empty if there is nothing new in
+    /// it.
     pub fn ranges(&mut self, text: &str) -> Option<Vec<Range<usize>>> {
         if text.len() <= QUOTED_BYTES {
             self.quoted.push(all_words(text));
@@ -155,8 +156,8 @@ impl SoughtWords {
         sought
     }
 
-    /// The position of the sought word that is the same, or has a stem of it. Most words begin otherwise, and are not
-    /// stemmed.
+    /// The position of the sought word that is the same, or has a stem of it. Most words begin otherwise, and
+    /// are not stemmed.
     fn position(&self, word: &str) -> Option<usize> {
         let is_same = |stem: &Stem| stem.is_of(word);
         self.words.iter().position(|sought| word == sought.text || sought.stems.iter().any(is_same))
@@ -180,7 +181,8 @@ struct SoughtWord {
     stems: Vec<Stem>,
 }
 
-/// The text of some ranges of a longer one, with marks where something is left out; `None` if they are none of it.
+/// The text of some ranges of a longer one, with marks where something is left out; `None` if they are none
+/// of it.
 pub fn quotation(text: &str, ranges: &[Range<usize>]) -> Option<String> {
     let (mut quotation, mut end) = (String::new(), 0);
     for range in ranges {
@@ -217,8 +219,8 @@ fn passages(text: &str) -> Vec<Range<usize>> {
     passages
 }
 
-/// The sentences and the blocks of code of a text, without the white space around them; what is longer than a passage,
-/// or than a quotation if it is a block of code, in pieces.
+/// The sentences and the blocks of code of a text, without the white space around them; what is longer than a
+/// passage, or than a quotation if it is a block of code, in pieces.
 fn units(text: &str) -> Vec<Range<usize>> {
     let mut units = Vec::new();
     let mut lines = lines(text);
@@ -287,7 +289,8 @@ fn sentences(text: &str, line: Range<usize>, units: &mut Vec<Range<usize>>) {
     push_pieces(text, start..line.end, units);
 }
 
-/// Appends a range; a long one in pieces that end between words, if there is a space in the second half of one.
+/// Appends a range; a long one in pieces that end between words, if there is a space in the second half of
+/// one.
 fn push_pieces(text: &str, mut range: Range<usize>, units: &mut Vec<Range<usize>>) {
     while text[range.clone()].trim().len() > PASSAGE_BYTES {
         range.start = range.end - text[range.clone()].trim_start().len();

@@ -1,5 +1,5 @@
-//! Whether a text ends in a question, with a question mark or without: by the particle at its end, or the words at the
-//! beginning of its last sentence.
+//! Whether a text ends in a question, with a question mark or without: by the particle at its end, or the
+//! words at the beginning of its last sentence.
 
 use super::fold::fold;
 use super::languages::Languages;
@@ -10,8 +10,8 @@ const MARKS: [char; 5] = ['?', '？', '؟', '\u{37e}', '⁇'];
 /// The ends of questions in Chinese, Japanese and Korean.
 const PARTICLES: &[&str] =
     &["吗", "嗎", "ですか", "ますか", "ましたか", "でしたか", "ませんか", "습니까", "입니까", "까요", "나요"];
-/// The words with which a question begins, by language: one of the first with one of the second after it; without
-/// second ones, alone.
+/// The words with which a question begins, by language: one of the first with one of the second after it;
+/// without second ones, alone.
 struct Openings {
     code: &'static str,
     first: &'static str,

@@ -15,8 +15,9 @@ const MAX_BYTES: usize = 64 * 1024;
 /// The least share of the runs of two texts that both have, if they are nearly equal.
 const NEARLY_EQUAL: f64 = 0.8;
 
-/// The runs of three words in a text, without case, accents and marks, and its numbers. Of a text of more than 66 words
-/// it is a sample (bottom-k of MinHash: Broder, "On the resemblance and containment of documents", 1997).
+/// The runs of three words in a text, without case, accents and marks, and its numbers. Of a text of more
+/// than 66 words it is a sample (bottom-k of MinHash: Broder, "On the resemblance and containment of
+/// documents", 1997).
 #[derive(PartialEq, Debug)]
 pub struct Sketch {
     /// Hashes in ascending order.

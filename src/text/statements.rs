@@ -1,5 +1,5 @@
-//! Reads the statements of a text, clause by clause: the words that may name the subject, the values, and the phrases
-//! that tell a change, a supposition, an addition, another person or an event.
+//! Reads the statements of a text, clause by clause: the words that may name the subject, the values, and the
+//! phrases that tell a change, a supposition, an addition, another person or an event.
 
 use super::clause_tokens::{content_words, tokens};
 use super::cues::{Cue, CueKind, cues, sides};
@@ -97,7 +97,8 @@ pub fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_BYTES)]
 }
 
-/// Whether a clause of a text in some languages may be in that of a code: by its characters where that has no stemmer.
+/// Whether a clause of a text in some languages may be in that of a code: by its characters where that has no
+/// stemmer.
 fn speaks(languages: Languages, code: &str, clause: &str) -> bool {
     match code {
         "zh" | "ja" => clause.contains(is_unspaced),

@@ -1,14 +1,15 @@
 //! Words that carry no topic, by language.
 
-/// Words that say nothing about the topic of an English question, and that are in most messages: looking them up would
-/// cost more than all others together.
+/// Words that say nothing about the topic of an English question, and that are in most messages: looking them
+/// up would cost more than all others together.
 pub(super) const ENGLISH: &str = "a about all also am an and any are as at be been but by can could did do does done for \
     from get got had has have he her him his how i if in into is it its just like me my no not of on or our out say \
     said she should so some tell than that the their them then there these they this to too up us was we were what \
     when where which who why will with would you your";
 
 /// The function words of the other languages by their codes (ISO 639-1): articles, pronouns, prepositions,
-/// conjunctions, auxiliary verbs, and the words that ask. They are written as in the language, and compared folded.
+/// conjunctions, auxiliary verbs, and the words that ask. They are written as in the language, and compared
+/// folded.
 pub(super) const OTHERS: &[(&str, &str)] = &[
     (
         "ar",

@@ -1,4 +1,5 @@
-//! The words of a text and the terms of a question for keyword search. Both are folded in the same way (`fold.rs`).
+//! The words of a text and the terms of a question for keyword search. Both are folded in the same way
+//! (`fold.rs`).
 
 use super::fold::{self, FOLDING, fold, fold_as};
 use super::languages::Languages;
@@ -11,8 +12,8 @@ const WINDOW_CHARS: usize = 64;
 /// The step of the windows: any part up to this length lies whole in one of them.
 const WINDOW_STEP: usize = WINDOW_CHARS / 2;
 
-/// The bytes at the beginning of a question whose words are looked up: some ten thousand words. Each word costs memory
-/// and a lookup, and longer questions are pasted texts.
+/// The bytes at the beginning of a question whose words are looked up: some ten thousand words. Each word
+/// costs memory and a lookup, and longer questions are pasted texts.
 const MAX_QUESTION_BYTES: usize = 64 * 1024;
 
 /// A folded text, and its length in words.
@@ -112,8 +113,8 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The number of words that begin in a part of a folded text, which begins with one. In a script without spaces, each
-/// character is a word.
+/// The number of words that begin in a part of a folded text, which begins with one. In a script without
+/// spaces, each character is a word.
 pub(crate) fn count_words(part: &str) -> usize {
     if part.is_ascii() {
         let begins = |pair: &[u8]| !pair[0].is_ascii_alphanumeric() && pair[1].is_ascii_alphanumeric();
@@ -185,8 +186,8 @@ fn windows_of_long(run: &str) -> Vec<&str> {
     firsts.map(|first| &run[starts[first]..starts[(first + WINDOW_CHARS).min(count)]]).collect()
 }
 
-/// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao, Burmese, Khmer,
-/// Korean (whose syllables folding decomposes), kana, and Chinese.
+/// Whether a character is of a script without spaces between words, or with long compounds: Thai, Lao,
+/// Burmese, Khmer, Korean (whose syllables folding decomposes), kana, and Chinese.
 pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}'
         | '\u{1780}'..='\u{17ff}' | '\u{3005}'..='\u{3007}' | '\u{3041}'..='\u{30ff}'
@@ -199,8 +200,8 @@ fn is_within_syllable(c: char) -> bool {
     ('\u{1160}'..='\u{11ff}').contains(&c)
 }
 
-/// Splits a run into pieces: each two adjacent characters of a script without spaces (bigrams, since most words have
-/// two characters), and each part of another script whole.
+/// Splits a run into pieces: each two adjacent characters of a script without spaces (bigrams, since most
+/// words have two characters), and each part of another script whole.
 pub(crate) fn pieces(run: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = run;
@@ -236,19 +237,20 @@ pub struct Term {
     pub text: String,
     /// Its runs of letters and digits, each token short enough to lie within one word of the index.
     pub tokens: Vec<String>,
-    /// For each token, the word of the question as an index of the folding before has it, or the longest of several.
+    /// For each token, the word of the question as an index of the folding before has it, or the longest of
+    /// several.
     pub(crate) earlier_tokens: Vec<String>,
     /// Whether these are in such an index only where the tokens are in the text.
     pub(crate) are_earlier_exact: bool,
-    /// The languages in one of which a word that counts has the stem of a token; if there are none, every word counts
-    /// that contains it.
+    /// The languages in one of which a word that counts has the stem of a token; if there are none, every
+    /// word counts that contains it.
     pub stems: Option<Languages>,
 }
 
 impl Term {
-    /// The terms of a text for finding related ones, each once, in order: its words, matched whole, by their stems in
-    /// some languages; in a script without spaces its `pieces`, matched within words. The end of a very long text is
-    /// ignored.
+    /// The terms of a text for finding related ones, each once, in order: its words, matched whole, by their
+    /// stems in some languages; in a script without spaces its `pieces`, matched within words. The end of a
+    /// very long text is ignored.
     pub fn content(text: &str, languages: Languages) -> Vec<Term> {
         let question = FoldedQuestion::of(beginning_of_question(text));
         let mut terms = Vec::new();
@@ -263,9 +265,9 @@ impl Term {
         Term::each(terms)
     }
 
-    /// The terms of a question, each once, in their order. Words between double quotes are one term: the opening quote
-    /// begins a word, the closing one ends a word. An unpaired quote is literal. The end of a very long
-    /// question is ignored.
+    /// The terms of a question, each once, in their order. Words between double quotes are one term: the
+    /// opening quote begins a word, the closing one ends a word. An unpaired quote is literal. The end of a
+    /// very long question is ignored.
     pub fn parse(question: &str) -> Vec<Term> {
         let question = FoldedQuestion::of(beginning_of_question(question));
         let mut terms = Vec::new();
@@ -328,8 +330,8 @@ impl Term {
 struct FoldedQuestion<'a> {
     original: &'a str,
     folded: String,
-    /// For each byte of the folded question, the bytes of the character that it comes from; none if the folding before
-    /// gives the same.
+    /// For each byte of the folded question, the bytes of the character that it comes from; none if the
+    /// folding before gives the same.
     origins: Vec<(usize, usize)>,
 }
 
@@ -384,8 +386,8 @@ fn beginning_of_question(question: &str) -> &str {
     &question[..last_space.unwrap_or(end)]
 }
 
-/// The position of the quote that closes the one at the beginning of a text: the next that is followed by white space
-/// or the end.
+/// The position of the quote that closes the one at the beginning of a text: the next that is followed by
+/// white space or the end.
 fn quoted(text: &str) -> Option<usize> {
     let ends = |at: &usize| text[at + 1..].chars().next().is_none_or(char::is_whitespace);
     memchr::memchr_iter(b'"', text.as_bytes()).skip(1).find(ends)

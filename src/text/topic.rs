@@ -7,8 +7,8 @@ use rustc_hash::FxHashSet;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
-/// Words that are no name for a topic, beside those that no question is searched by, and the parts that an apostrophe
-/// leaves of others: `isn't`, `we'll`.
+/// Words that are no name for a topic, beside those that no question is searched by, and the parts that an
+/// apostrophe leaves of others: `isn't`, `we'll`.
 const MORE_STOP_WORDS: &str = "absolutely after again against almost already always another anything around \
     ask asked asks away awesome back because before bit both bye called cannot come cool didn doesn don down \
     during each else enough even ever every few find first give given glad go goes going gone gonna good \

@@ -1,5 +1,5 @@
-//! The trigrams of a text, three adjoining bytes each: a text lacks a word of which it lacks a trigram, which is known
-//! sooner than by a search through the text.
+//! The trigrams of a text, three adjoining bytes each: a text lacks a word of which it lacks a trigram, which
+//! is known sooner than by a search through the text.
 
 /// The number of bits of a set is 2 to the power of this: a section of a document has some hundred trigrams.
 const SET_BITS: u32 = 11;
@@ -19,7 +19,8 @@ impl Trigrams {
         trigrams
     }
 
-    /// Whether the text may contain a piece; if not, it does not. Of a piece shorter than a trigram nothing is known.
+    /// Whether the text may contain a piece; if not, it does not. Of a piece shorter than a trigram nothing
+    /// is known.
     pub(crate) fn may_hold(&self, piece: &str) -> bool {
         piece.as_bytes().windows(3).map(place).all(|(word, bit)| self.0[word] & bit != 0)
     }

@@ -168,7 +168,8 @@ const MAX_DISTANCE: usize = 4;
 /// The number of words after a number that may name what it counts.
 const UNIT_WORDS: usize = 3;
 
-/// The values among the tokens of a clause, of which `content` are the words that may name a subject, with their places.
+/// The values among the tokens of a clause, of which `content` are the words that may name a subject, with
+/// their places.
 pub(super) fn values(
     tokens: &[Token],
     content: &[(usize, String)],

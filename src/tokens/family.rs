@@ -68,12 +68,14 @@ impl Family {
     /// Llama2      111  126  128  126  142  122  102   98  108  134  110  112  108   138
     /// ```
     ///
-    /// The percentage is rounded up so that no chat and no code is counted short, and nothing else by more than 3 in
-    /// 100. Claude's tokenizers are not published since Claude 3: these are counts of the package ctok 1.3.0, which
-    /// reconstructs them from what Anthropic's counter answers. Families that are not measured (grok, command, granite,
-    /// glm, kimi ...) count as Llama2, which makes the most tokens of a text; phi-4 and llama 4 as Llama3, which their
-    /// form follows. Layouts: OpenAI's cookbook, "How to count tokens with tiktoken", for its own, checked by its
-    /// example; for the others upper guesses from the chat templates.
+    /// The percentage is rounded up so that no chat and no code is counted short, and nothing else by more
+    /// than 3 in
+    /// 100. Claude's tokenizers are not published since Claude 3: these are counts of the package ctok 1.3.0,
+    ///      which
+    /// reconstructs them from what Anthropic's counter answers. Families that are not measured (grok,
+    /// command, granite, glm, kimi ...) count as Llama2, which makes the most tokens of a text; phi-4 and
+    /// llama 4 as Llama3, which their form follows. Layouts: OpenAI's cookbook, "How to count tokens with
+    /// tiktoken", for its own, checked by its example; for the others upper guesses from the chat templates.
     pub(super) fn rule(self) -> CountingRule {
         let rule = |percent, message, request, tools| {
             let encoder = if self == Family::O200k { Encoder::O200k } else { Encoder::Cl100k };
@@ -105,15 +107,15 @@ impl Family {
 }
 
 impl CountingRule {
-    /// The most tokens that a text can have: no token is shorter than a byte, and SentencePiece may put a space in
-    /// front. The normalisation of Claude and Qwen is not considered: it makes only some hundred rare characters
-    /// longer.
+    /// The most tokens that a text can have: no token is shorter than a byte, and SentencePiece may put a
+    /// space in front. The normalisation of Claude and Qwen is not considered: it makes only some hundred
+    /// rare characters longer.
     pub(super) fn bound(&self, text: &str) -> usize {
         if text.is_empty() { 0 } else { (text.len() * self.bound).div_ceil(100) + 1 }
     }
 
-    /// The tokens of a text, never more than `bound`; a special token in it counts as text. Once more than `limit` are
-    /// counted, those of the rest are estimated.
+    /// The tokens of a text, never more than `bound`; a special token in it counts as text. Once more than
+    /// `limit` are counted, those of the rest are estimated.
     pub(super) fn count(&self, text: &str, limit: usize) -> usize {
         let encoder = self.encoder.get();
         let (mut tokens, mut bytes) = (0, 0);
@@ -139,8 +141,8 @@ impl Encoder {
 }
 
 /// Bytes that the encoder gets at once: tiktoken panics on a million spaces, for which its expression has no
-/// stack, and its time for a long word grows faster than the word. With blocks 5 MB of one letter, of spaces or
-/// of line ends take 1 to 2 s.
+/// stack, and its time for a long word grows faster than the word. With blocks 5 MB of one letter, of spaces
+/// or of line ends take 1 to 2 s.
 const BLOCK_BYTES: usize = 32 * 1024;
 
 /// The text in blocks.
@@ -152,8 +154,8 @@ fn blocks(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The end of the first block: before a line that begins with a letter or a number, since no token spans its beginning.
-/// Without such a line it is anywhere, and about two tokens too many are counted for each block.
+/// The end of the first block: before a line that begins with a letter or a number, since no token spans its
+/// beginning. Without such a line it is anywhere, and about two tokens too many are counted for each block.
 fn block_end(text: &str) -> usize {
     if text.len() <= BLOCK_BYTES {
         return text.len();

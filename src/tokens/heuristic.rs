@@ -1,5 +1,5 @@
-//! Estimates the tokens of a text from its words and signs, without an encoder's table, which takes a tenth of a second
-//! to build.
+//! Estimates the tokens of a text from its words and signs, without an encoder's table, which takes a tenth
+//! of a second to build.
 
 use super::family::{CountingRule, Encoder};
 
@@ -140,8 +140,8 @@ struct Latin {
 }
 
 impl Latin {
-    /// Their tokens in hundredths. The encoders know English words best; a text in another language has at least 4
-    /// letters of 1000 that are not in ASCII.
+    /// Their tokens in hundredths. The encoders know English words best; a text in another language has at
+    /// least 4 letters of 1000 that are not in ASCII.
     fn tokens(&self) -> u64 {
         if self.beyond_ascii * 1000 > self.letters * 4 { self.tokens * 112 / 100 } else { self.tokens }
     }

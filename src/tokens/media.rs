@@ -6,18 +6,19 @@ use crate::record::Object;
 /// A provider's rule for the tokens of an image.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Images {
-    /// `base`, and `tile` for each 512 x 512, after the image is shrunk into 2048 x 2048 and to a shorter side
-    /// of 768; with detail "low" the `base`. OpenAI, "Images and vision", 2026-03.
+    /// `base`, and `tile` for each 512 x 512, after the image is shrunk into 2048 x 2048 and to a shorter
+    /// side of 768; with detail "low" the `base`. OpenAI, "Images and vision", 2026-03.
     Tiles { base: usize, tile: usize },
-    /// A `percent`age of the patches of 32 x 32: 256 at most with detail "low", `high` with "high", `full` with
-    /// any other. The same page; for gpt-5.4 and later the data set image-token-cost, measured in 2026-11.
+    /// A `percent`age of the patches of 32 x 32: 256 at most with detail "low", `high` with "high", `full`
+    /// with any other. The same page; for gpt-5.4 and later the data set image-token-cost, measured in
+    /// 2026-11.
     Patches { percent: usize, high: usize, full: usize },
-    /// 258 for each crop with two thirds of the shorter side, in 256 to 768, one up to 384 x 384. Google, "Image
-    /// understanding", 2026, for Gemini up to 2.5.
+    /// 258 for each crop with two thirds of the shorter side, in 256 to 768, one up to 384 x 384. Google,
+    /// "Image understanding", 2026, for Gemini up to 2.5.
     Crops,
-    /// A token for each square with `side`, and `row` for each row, after the longer side is shrunk to `edge`;
-    /// `most` at most. Anthropic, "Vision", 2026-04, and image-token-cost; the image processors of Pixtral,
-    /// Mistral Small 3.1, Qwen2-VL.
+    /// A token for each square with `side`, and `row` for each row, after the longer side is shrunk to
+    /// `edge`; `most` at most. Anthropic, "Vision", 2026-04, and image-token-cost; the image processors of
+    /// Pixtral, Mistral Small 3.1, Qwen2-VL.
     Grid { side: u32, edge: u32, row: u32, most: usize },
     /// The same for each.
     Fixed(usize),
@@ -86,8 +87,8 @@ fn shrunk((width, height): (u32, u32), from: u32, to: u32) -> (u32, u32) {
 const DEFAULT_BYTE_RATE: usize = 4_000;
 const MIN_BYTE_RATE: usize = 1_000;
 
-/// A file that is not text is taken for pages of 25 000 bytes and 2 500 tokens (Anthropic, "PDF support", 2026: 1500 to
-/// 3000 a page), one that is only named for ten of them: no provider publishes a rule by size.
+/// A file that is not text is taken for pages of 25 000 bytes and 2 500 tokens (Anthropic, "PDF support",
+/// 2026: 1500 to 3000 a page), one that is only named for ten of them: no provider publishes a rule by size.
 pub(super) const BYTES_PER_TOKEN: usize = 10;
 const NAMED_FILE_TOKENS: usize = 25_000;
 

@@ -11,7 +11,8 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// At most this many segments of a JPEG, or chunks of a WAV, are searched for the one with the size or the rate.
+/// At most this many segments of a JPEG, or chunks of a WAV, are searched for the one with the size or the
+/// rate.
 const MAX_SEGMENTS: usize = 256;
 
 /// Data in base64, decoded only where it is read.

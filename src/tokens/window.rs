@@ -1,4 +1,5 @@
-//! The models: the family of their tokenizer, the cost of an image, and their windows. `models.csv` has a row for each.
+//! The models: the family of their tokenizer, the cost of an image, and their windows. `models.csv` has a row
+//! for each.
 
 use super::family::Family;
 use super::media::Images::{self, *};
@@ -52,8 +53,8 @@ const UNKNOWN: Model =
 /// The five views of LLaVA-NeXT with 576 each: the highest published cost for models without a row.
 const OTHER: Images = Fixed(2_880);
 
-/// The rule for images that a row names. The makers' pages, as said at the kinds of rules; those of gpt-5, the o-series,
-/// Mistral, Qwen, llama and grok from memory of these pages.
+/// The rule for images that a row names. The makers' pages, as said at the kinds of rules; those of gpt-5,
+/// the o-series, Mistral, Qwen, llama and grok from memory of these pages.
 fn image_rule(name: &str) -> Option<Images> {
     Some(match name {
         "gpt-4" => Tiles { base: 85, tile: 170 },
@@ -126,8 +127,8 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// Whether a name begins so. A number at the end of the beginning must end there in the name too, and count no
-/// billions: `qwen3:8b` is no qwen 3.8.
+/// Whether a name begins so. A number at the end of the beginning must end there in the name too, and count
+/// no billions: `qwen3:8b` is no qwen 3.8.
 fn fits(prefix: &str, name: &str) -> bool {
     let goes_on = |rest: &str| rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == 'b');
     let number = prefix.ends_with(|sign: char| sign.is_ascii_digit());

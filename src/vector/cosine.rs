@@ -1,7 +1,7 @@
 //! The cosine of two vectors: estimated from four-bit codes, or exact.
 //!
-//! A vector is rotated (`rotate`) before it is quantized, so that no number stands out and the steps are as small as
-//! possible. A rotation changes no cosine.
+//! A vector is rotated (`rotate`) before it is quantized, so that no number stands out and the steps are as
+//! small as possible. A rotation changes no cosine.
 
 /// A vector, rotated, normalized to length 1 and quantized uniformly: `x ≈ scale · (2·code - 15)`.
 pub(crate) struct Quantized {
@@ -36,7 +36,8 @@ pub(crate) fn width(dim: usize) -> usize {
 pub(crate) struct QuantizedQuery {
     numbers: Vec<f64>,
     length: f64,
-    /// The vector, rotated and quantized to 8 bits: `x ≈ scale · code`, with 127 steps to the largest magnitude.
+    /// The vector, rotated and quantized to 8 bits: `x ≈ scale · code`, with 127 steps to the largest
+    /// magnitude.
     scale: f32,
     lower: Vec<i8>,
     /// As long as `lower`.
@@ -108,9 +109,10 @@ impl QuantizedQuery {
         bytes.map(|((lower, upper), byte)| of(byte & 15, *lower) + of(byte >> 4, *upper)).sum()
     }
 
-    /// The cosine of the codes, and its error bound. Rounding errors are uniform within half a step, so that the error
-    /// of a dot product with a vector of length 1 is sub-Gaussian with variance step²/12, and the errors of both
-    /// vectors together exceed 2·√(step² + step²) once in 10¹⁰ (2·exp(-2²·12/2)); with up to eight numbers never.
+    /// The cosine of the codes, and its error bound. Rounding errors are uniform within half a step, so that
+    /// the error of a dot product with a vector of length 1 is sub-Gaussian with variance step²/12, and the
+    /// errors of both vectors together exceed 2·√(step² + step²) once in 10¹⁰ (2·exp(-2²·12/2)); with up to
+    /// eight numbers never.
     pub(crate) fn estimate(&self, product: i32, scale: f32) -> (f32, f32) {
         let whole = 2.0 * scale;
         let product = 2 * product - self.offset;
@@ -126,13 +128,13 @@ fn largest(vector: &[f32]) -> f32 {
     vector.iter().fold(0.0, |largest, x| largest.max(x.abs()))
 }
 
-/// The number of rotations. Some models make numbers ten times as large as the others, in the same dimensions of all
-/// vectors; two rotations spread them evenly.
+/// The number of rotations. Some models make numbers ten times as large as the others, in the same dimensions
+/// of all vectors; two rotations spread them evenly.
 const ROTATIONS: u64 = 2;
 
-/// The vector, normalized to length 1 and rotated pseudo-randomly: random signs are applied, then a Hadamard transform
-/// to the first numbers and to the last ones, a power of two of each. (Ailon and Chazelle 2009, The fast
-/// Johnson-Lindenstrauss transform.)
+/// The vector, normalized to length 1 and rotated pseudo-randomly: random signs are applied, then a Hadamard
+/// transform to the first numbers and to the last ones, a power of two of each. (Ailon and Chazelle 2009, The
+/// fast Johnson-Lindenstrauss transform.)
 fn rotate(vector: &[f32]) -> Vec<f32> {
     // In f64, so that huge and tiny numbers are not lost.
     let length = Some(length(vector)).filter(|length| *length > 0.0).unwrap_or(1.0);
@@ -154,7 +156,8 @@ fn rotate(vector: &[f32]) -> Vec<f32> {
     rotated
 }
 
-/// Whether the number at a position changes its sign: the highest bit of splitmix64 (Steele, Lea and Flood 2014).
+/// Whether the number at a position changes its sign: the highest bit of splitmix64 (Steele, Lea and Flood
+/// 2014).
 fn random_sign(number: u64) -> bool {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,8 @@
-//! The cosines of many vectors with each other: the product of a matrix with its transpose, by blocks of rows.
+//! The cosines of many vectors with each other: the product of a matrix with its transpose, by blocks of
+//! rows.
 //!
-//! The product is in `f32`, and may differ between processors in the last digits; it only finds candidates, with a
-//! tolerance. Their exact cosines are in `f64`.
+//! The product is in `f32`, and may differ between processors in the last digits; it only finds candidates,
+//! with a tolerance. Their exact cosines are in `f64`.
 
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
@@ -68,8 +69,8 @@ impl UnitVectors {
         (sums.iter().sum::<f64>() / lengths).clamp(-1.0, 1.0)
     }
 
-    /// For each of some rows those of the columns, by their positions in `columns`, whose cosine may be above a
-    /// threshold. The columns are shared among threads.
+    /// For each of some rows those of the columns, by their positions in `columns`, whose cosine may be above
+    /// a threshold. The columns are shared among threads.
     pub fn candidates(&self, rows: &[usize], columns: &[usize], threshold: f64) -> Vec<Vec<usize>> {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let share = columns.len().div_ceil(threads).max(MIN_COLUMNS_PER_THREAD);
@@ -116,8 +117,8 @@ impl UnitVectors {
         self.multiply::<true>(rows, columns, least, found);
     }
 
-    /// Notes for each row the columns with a product of at least `least`. The last rows and columns that fill no tile
-    /// are filled up with their last one.
+    /// Notes for each row the columns with a product of at least `least`. The last rows and columns that fill
+    /// no tile are filled up with their last one.
     #[inline(always)]
     fn multiply<const FUSED: bool>(
         &self,
@@ -147,7 +148,8 @@ impl UnitVectors {
     }
 }
 
-/// The dot products of each row with each column; `FUSED` where the processor multiplies and adds in one step.
+/// The dot products of each row with each column; `FUSED` where the processor multiplies and adds in one
+/// step.
 #[inline(always)]
 fn products<const FUSED: bool>(
     rows: [&[[f32; LANES]]; TILE_ROWS],

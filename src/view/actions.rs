@@ -24,8 +24,8 @@ pub fn action_log(actions: &[StoredRecord], questions: &Questions, heads: &Heads
     out
 }
 
-/// The short id of a question, its time, the scope where the layout shows scopes, its words as far as there is room, and
-/// the program that acted.
+/// The short id of a question, its time, the scope where the layout shows scopes, its words as far as there
+/// is room, and the program that acted.
 fn heading(question: Option<&StoredRecord>, first: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
     let shown = question.unwrap_or(first);
     let id = question.and_then(|question| heads.short_ids.get(&question.id));
@@ -42,8 +42,8 @@ fn heading(question: Option<&StoredRecord>, first: &StoredRecord, heads: &Heads,
     format!("{origin} {}{program}\n", layout.paint(Style::Green, &words))
 }
 
-/// An action in the log: its short id, its time of day, the tool and what that was called with, on one line; and, if it
-/// failed, the error on another.
+/// An action in the log: its short id, its time of day, the tool and what that was called with, on one line;
+/// and, if it failed, the error on another.
 pub fn action(record: &StoredRecord, heads: &Heads, layout: &Layout) -> String {
     let id = heads.short_ids.get(&record.id).map_or(String::new(), |id| format!("{id} "));
     let origin = format!("  {id}{}", time_of_day(record.timestamp, &layout.zone));

@@ -11,8 +11,8 @@ const OWNER: &str = "owner";
 /// The columns of the widest action.
 const ACTION_COLUMNS: usize = AuditAction::Forget.name().len();
 
-/// One line for each row: `2026-11-21 07:03  ann  read    200  garden/desk  3 records  GET /memory/search`. Where that
-/// is too wide, the route is on a line below it.
+/// One line for each row: `2026-11-21 07:03  ann  read    200  garden/desk  3 records  GET /memory/search`.
+/// Where that is too wide, the route is on a line below it.
 pub fn audit(rows: &[AuditRow], layout: &Layout) -> String {
     let cells: Vec<[String; 4]> = rows.iter().map(cells).collect();
     let width = |column: usize| cells.iter().map(|row| columns(&row[column])).max().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The head in front of a record's text: short id, date, scope, title of the instance and speaker, as far as they fit.
+//! The head in front of a record's text: short id, date, scope, title of the instance and speaker, as far as
+//! they fit.
 
 use super::visible::{date, visible};
 use super::wrap::{columns, cut};
@@ -33,8 +34,9 @@ impl Heads {
         head.strip_suffix(':').unwrap_or(&head).to_owned() + "\n"
     }
 
-    /// The head after `lead`, painted, with its width in columns: `5744a1c 2026-11-21 07:03 garden/desk “Tomatoes” user:`.
-    /// It is no wider than the terminal: the title is shortened first, then the instance, then the date.
+    /// The head after `lead`, painted, with its width in columns: `5744a1c 2026-11-21 07:03 garden/desk
+    /// “Tomatoes” user:`. It is no wider than the terminal: the title is shortened first, then the instance,
+    /// then the date.
     pub(super) fn head(
         &self,
         lead: &str,

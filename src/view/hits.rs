@@ -46,7 +46,8 @@ pub struct RankedHit<'a> {
 }
 
 impl HitStyle {
-    /// The style of text in a layout, if there is one; as Reservoir if `is_reservoir`, whose reader may be a terminal.
+    /// The style of text in a layout, if there is one; as Reservoir if `is_reservoir`, whose reader may be a
+    /// terminal.
     pub fn new(layout: Option<Layout>, is_reservoir: bool, to_terminal: bool) -> HitStyle {
         match layout {
             _ if is_reservoir => HitStyle::Reservoir(ReservoirLines { to_terminal }),

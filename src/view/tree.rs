@@ -13,8 +13,8 @@ const MAX_NAME_COLUMNS: usize = 40;
 /// The fewest columns in which an abstract is shown.
 const MIN_ABSTRACT_COLUMNS: usize = 16;
 
-/// One line for each document below an address: its name, indented by its depth, its size, its age, and its abstract as
-/// far as there is room.
+/// One line for each document below an address: its name, indented by its depth, its size, its age, and its
+/// abstract as far as there is room.
 pub fn tree(documents: &[StoredRecord], root: &Address, now: i64, layout: &Layout) -> String {
     let rows: Vec<[String; 4]> = documents.iter().map(|document| row(document, root, now)).collect();
     let width = |at: usize| rows.iter().map(|row| columns(&row[at])).max().unwrap_or_default();

@@ -41,11 +41,12 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     format!("{}…", text.chars().take_while(fits).collect::<String>().trim_end())
 }
 
-/// Breaks text into lines that fit between the margins. A line of the text keeps its indentation, and so do the lines
-/// into which it is broken, up to half of the width. Words that are longer than a line are broken, and Chinese and
-/// Japanese anywhere. The first line is empty where there would be no room for a word, or where indented lines would
-/// begin further left than the first.
-// By hand: textwrap keeps blanks at the start of a line, and begins beside the heading however little room there is.
+/// Breaks text into lines that fit between the margins. A line of the text keeps its indentation, and so do
+/// the lines into which it is broken, up to half of the width. Words that are longer than a line are broken,
+/// and Chinese and Japanese anywhere. The first line is empty where there would be no room for a word, or
+/// where indented lines would begin further left than the first.
+// By hand: textwrap keeps blanks at the start of a line, and begins beside the heading however little room
+// there is.
 pub(super) fn wrap(text: &str, margins: &Margins) -> Vec<Line> {
     let text = text.trim_end();
     let is_misaligned = margins.hanging != margins.indent && text.contains("\n ");

@@ -1,6 +1,6 @@
-//! Runs git to read a repository: its history, its index and its objects. Nothing that the project configures is run:
-//! no hook, no file system monitor, no filter, no program for differences or signatures; nothing is fetched, and nothing
-//! is written. The environment is emptied, so that no variable of git counts.
+//! Runs git to read a repository: its history, its index and its objects. Nothing that the project configures
+//! is run: no hook, no file system monitor, no filter, no program for differences or signatures; nothing is
+//! fetched, and nothing is written. The environment is emptied, so that no variable of git counts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -34,8 +34,8 @@ const OPTIONS: [&str; 13] = [
 const NAMES: [&str; 7] =
     ["-z", "--name-status", "--find-renames", "-l1000", "--no-ext-diff", "--no-textconv", "--no-color"];
 
-/// The greatest number of commits that are read, and of those that are left out of the history, as far as they are
-/// walked.
+/// The greatest number of commits that are read, and of those that are left out of the history, as far as
+/// they are walked.
 const MAX_COMMITS: &str = "--max-count=2000";
 const MAX_LOST: &str = "--max-count=1000";
 
@@ -122,8 +122,8 @@ pub(super) struct Listing {
 }
 
 impl<'a> Git<'a> {
-    /// Git in the repository at a root. `None` without git, if the repository is a link to another place, or if it lacks
-    /// objects that git would fetch.
+    /// Git in the repository at a root. `None` without git, if the repository is a link to another place, or
+    /// if it lacks objects that git would fetch.
     pub(super) fn of(program: Option<&'a GitProgram>, root: &'a Path) -> Option<Git<'a>> {
         let directory = root.join(".git");
         let metadata = directory.symlink_metadata().ok()?;
@@ -161,8 +161,8 @@ impl<'a> Git<'a> {
         })
     }
 
-    /// The changes since a time (milliseconds since 1970, UTC), newest first; of a merge, those to the branch. If the
-    /// time is over, as many as were read.
+    /// The changes since a time (milliseconds since 1970, UTC), newest first; of a merge, those to the
+    /// branch. If the time is over, as many as were read.
     pub(super) fn log(&self, since: i64) -> Option<Running<Vec<Changes>>> {
         let since = format!("--since=@{}", since.div_euclid(1000).max(0));
         let words = ["log", "--first-parent", "-m", "--no-show-signature", "--ignore-submodules"];
@@ -174,8 +174,8 @@ impl<'a> Git<'a> {
         })
     }
 
-    /// Looks for commits; the result are those that are not in the history. `None` if there are none, or if the
-    /// history is not complete.
+    /// Looks for commits; the result are those that are not in the history. `None` if there are none, or if
+    /// the history is not complete.
     pub(super) fn find_objects<'g>(&'g self, commits: &BTreeSet<&str>) -> Option<CommitSearch<'g>> {
         if commits.is_empty() || !self.has_all {
             return None;
@@ -318,7 +318,8 @@ fn parse_changes<'t>(fields: &mut impl Iterator<Item = &'t str>) -> Vec<Change> 
 const VALUES: &str = "  ctime: ";
 const VALUE_LINES: usize = 5;
 
-/// Paths that end with a NUL; after one of the index come its values in lines of their own, and then the next path.
+/// Paths that end with a NUL; after one of the index come its values in lines of their own, and then the next
+/// path.
 fn parse_listing(output: &str) -> Listing {
     let mut listing = Listing::default();
     let mut before: Option<&str> = None;

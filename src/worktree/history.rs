@@ -1,4 +1,5 @@
-//! The changes of files, added from the newest to the oldest: what became of a name since the last one that was added.
+//! The changes of files, added from the newest to the oldest: what became of a name since the last one that
+//! was added.
 
 use super::git::{Change, Changes};
 use std::collections::{HashMap, HashSet};

@@ -70,7 +70,8 @@ fn is_commit(word: &str) -> bool {
         && word.bytes().any(|b| b.is_ascii_digit())
 }
 
-/// The path below the root that a word names, if it looks like a file's: `src/pay.rs`, `./x/y.py:12`, `@x.md`.
+/// The path below the root that a word names, if it looks like a file's: `src/pay.rs`, `./x/y.py:12`,
+/// `@x.md`.
 fn path(word: &str, roots: &[String]) -> Option<String> {
     if word.len() > MAX_PATH_BYTES || word.contains("://") || word.contains(['\\', '*', '?', '$', '~']) {
         return None;

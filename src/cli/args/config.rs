@@ -32,7 +32,8 @@ pub struct AuditArgs {
     /// Select requests that did this: read, write, forget or admin
     #[arg(long, value_name = "WORD", value_parser = audit_action)]
     pub action: Option<AuditAction>,
-    /// Select requests from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds since 1970
+    /// Select requests from this time on: yesterday, 2d, 'last monday', a date, RFC 3339, or milliseconds
+    /// since 1970
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub since: Option<i64>,
     /// Select requests up to this time

@@ -11,11 +11,11 @@ pub const RANKING_NAMES: [&str; 5] = ["keyword", "any", "semantic", "hybrid", "a
 
 /// Find messages by words or by meaning, best first
 ///
-/// By words, the default, a message must contain every term; up to 3 conversations follow whose titles do. A term matches inside longer words too;
-/// case and accents are ignored. Words between double quotes form a phrase ('"green tea" kettle'), with any
-/// white space between them. With a partition alone, all of its instances are searched; with neither,
-/// default/default is searched in a pipe, and on a terminal the partition of the project, else everything.
-/// The exit status is 1 if nothing was found.
+/// By words, the default, a message must contain every term; up to 3 conversations follow whose titles do. A
+/// term matches inside longer words too; case and accents are ignored. Words between double quotes form a
+/// phrase ('"green tea" kettle'), with any white space between them. With a partition alone, all of its
+/// instances are searched; with neither, default/default is searched in a pipe, and on a terminal the
+/// partition of the project, else everything. The exit status is 1 if nothing was found.
 #[derive(Args)]
 pub struct SearchArgs {
     /// The words to find; without any, read standard input, as query lines if it begins with '{'
@@ -26,8 +26,8 @@ pub struct SearchArgs {
     /// Do this if no embedding model can be used: keyword, to search by words, or any, by any of them
     #[arg(long, value_name = "HOW", requires = "Kind", value_parser = ["keyword", "any"], hide_possible_values = true)]
     pub fallback: Option<String>,
-    /// Print at most this many hits; with --link, this many hits and linked messages together [default: 10; with
-    /// --secrets, all]
+    /// Print at most this many hits; with --link, this many hits and linked messages together [default: 10;
+    /// with --secrets, all]
     #[arg(short = 'n', long, value_name = "COUNT")]
     pub limit: Option<usize>,
     /// Drop hits with a lower score
@@ -61,7 +61,8 @@ pub struct SearchArgs {
     /// Leave out the message with this id; may be repeated
     #[arg(long, value_name = "ID")]
     pub exclude: Vec<String>,
-    /// Find records of these kinds: message, memory, document, title, action [default: message; on a terminal, message, memory and document; with --target, the kinds of records there]
+    /// Find records of these kinds: message, memory, document, title, action [default: message; on a
+    /// terminal, message, memory and document; with --target, the kinds of records there]
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = kind)]
     pub kind: Vec<&'static RecordKind>,
     #[command(flatten)]
@@ -79,7 +80,8 @@ pub struct SearchArgs {
     /// scopes
     #[arg(long, conflicts_with_all = ["partition", "instance", "scope", "all"])]
     pub here: bool,
-    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model) [default: text on a terminal, else jsonl]
+    /// Print in this format: jsonl, json (one array), text, reservoir, or block (fenced for a model)
+    /// [default: text on a terminal, else jsonl]
     #[arg(long, value_name = "FORMAT", value_parser = ["jsonl", "json", "text", "reservoir", "block"], hide_possible_values = true)]
     pub format: Option<String>,
     /// Print to a terminal without a pager
@@ -88,7 +90,8 @@ pub struct SearchArgs {
 }
 
 impl SearchArgs {
-    /// The kinds of records to search. People get those of all kinds, unless a flag asks for what messages alone have.
+    /// The kinds of records to search. People get those of all kinds, unless a flag asks for what messages
+    /// alone have.
     pub fn kinds(&self, for_people: bool) -> Result<Vec<&'static RecordKind>> {
         let of_messages = !self.filter.role.is_empty()
             || self.link
@@ -195,7 +198,9 @@ pub struct Kind {
     /// Find messages by words and by meaning together
     #[arg(long)]
     pub hybrid: bool,
-    /// Find messages by this: keyword, any (any of the words), semantic, hybrid or auto (hybrid where an embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by; with --target, auto]
+    /// Find messages by this: keyword, any (any of the words), semantic, hybrid or auto (hybrid where an
+    /// embedding model is installed, else keyword) [default: keyword; on a terminal, the setting search.by;
+    /// with --target, auto]
     #[arg(long, value_name = "WHAT", value_parser = RANKING_NAMES, hide_possible_values = true)]
     pub by: Option<String>,
 }

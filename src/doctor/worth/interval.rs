@@ -1,17 +1,18 @@
-//! Ratios of sums over clusters, with intervals that take into account that the turns of a conversation resemble each
-//! other, and that few conversations may be held out.
+//! Ratios of sums over clusters, with intervals that take into account that the turns of a conversation
+//! resemble each other, and that few conversations may be held out.
 //!
-//! The variance is that of the delete-one-cluster jackknife, which is cluster-robust (CR3), with Student's t at the
-//! degrees of freedom of Bell and McCaffrey (2002), for clusters whose turns are all alike. A share has Wilson's score
-//! interval at its effective number of observations (Korn and Graubard 1998). Tokens are skewed: theirs spans the
-//! interval of their logarithm and that of the skewness-corrected t (Hall 1992). A difference has the interval of
-//! MOVER (Zou and Donner 2008). `worth::intervals_cover_the_truth_in_simulated_stores` measures how often they cover.
+//! The variance is that of the delete-one-cluster jackknife, which is cluster-robust (CR3), with Student's t
+//! at the degrees of freedom of Bell and McCaffrey (2002), for clusters whose turns are all alike. A share
+//! has Wilson's score interval at its effective number of observations (Korn and Graubard 1998). Tokens are
+//! skewed: theirs spans the interval of their logarithm and that of the skewness-corrected t (Hall 1992). A
+//! difference has the interval of MOVER (Zou and Donner 2008).
+//! `worth::intervals_cover_the_truth_in_simulated_stores` measures how often they cover.
 
 /// The least number of clusters of which an interval is given.
 pub(super) const MIN_CLUSTERS: usize = 5;
 
-/// The probability outside of Student's t on both sides. With 0.05, the intervals of tokens cover in 93 % of simulated
-/// stores only: a few conversations have most of them.
+/// The probability outside of Student's t on both sides. With 0.05, the intervals of tokens cover in 93 % of
+/// simulated stores only: a few conversations have most of them.
 const OUTSIDE: f64 = 0.03;
 /// The quantile of the normal distribution for it.
 const NORMAL: f64 = 2.170_090_377_584_56;
@@ -76,9 +77,9 @@ pub(super) fn difference(one: &Estimate, other: &Estimate) -> Estimate {
     Estimate { value, interval }
 }
 
-/// The degrees of freedom of the variance of a weighted mean of clusters whose turns are all alike: `tr(B)^2 / tr(B^2)`,
-/// where `B_ij = w_i w_j (d_ij - h_i - h_j + H)`, `h` are the shares of the clusters in the size, `H` is the sum of
-/// their squares, and `w_i = h_i / (1 - h_i)`.
+/// The degrees of freedom of the variance of a weighted mean of clusters whose turns are all alike: `tr(B)^2
+/// / tr(B^2)`, where `B_ij = w_i w_j (d_ij - h_i - h_j + H)`, `h` are the shares of the clusters in the size,
+/// `H` is the sum of their squares, and `w_i = h_i / (1 - h_i)`.
 fn degrees_of_freedom(clusters: &[Cluster], size: f64) -> f64 {
     let shares: Vec<f64> = clusters.iter().map(|one| one.size / size).collect();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -115,7 +116,8 @@ fn amount(clusters: &[Cluster], mean_size: f64, value: f64, deviation: f64, t: f
     Some((low.min(corrected.0).max(0.0), high.max(corrected.1)))
 }
 
-/// Wilson's interval of a share. If no turn differs from the others, each of the `count` clusters is one observation.
+/// Wilson's interval of a share. If no turn differs from the others, each of the `count` clusters is one
+/// observation.
 fn wilson(share: f64, variance: f64, count: f64, t: f64) -> (f64, f64) {
     let spread = share * (1.0 - share);
     // The reciprocal of the effective number of observations.
@@ -126,8 +128,8 @@ fn wilson(share: f64, variance: f64, count: f64, t: f64) -> (f64, f64) {
     ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
-/// The quantile of Student's t outside of which lies `OUTSIDE`, for any number of degrees of freedom from 1 on: Hill's
-/// approximation (Algorithm 396, Communications of the ACM 13, 1970).
+/// The quantile of Student's t outside of which lies `OUTSIDE`, for any number of degrees of freedom from 1
+/// on: Hill's approximation (Algorithm 396, Communications of the ACM 13, 1970).
 fn student(freedom: f64) -> f64 {
     let n = freedom.max(1.000_1);
     let a = 1.0 / (n - 0.5);

@@ -1,5 +1,5 @@
-//! Asks a store its own questions: whether their turn is found and recalled, and what is recalled for the questions of
-//! another partition.
+//! Asks a store its own questions: whether their turn is found and recalled, and what is recalled for the
+//! questions of another partition.
 
 use super::questions::{OwnQuestion, number, questions};
 use crate::api::{Api, Request};

@@ -1,5 +1,5 @@
-//! Questions of one's own store, made by rule: some of the words of a message that may name its topic, so that it is
-//! asked for in fewer words than it says. They never leave the machine.
+//! Questions of one's own store, made by rule: some of the words of a message that may name its topic, so
+//! that it is asked for in fewer words than it says. They never leave the machine.
 
 use crate::error::Result;
 use crate::record::{Record, Role, Scopes, StoredRecord};
@@ -47,7 +47,8 @@ pub(super) fn questions(store: &mut dyn Store, scopes: &Scopes) -> Result<Vec<Ow
     Ok(read.into_iter().filter_map(question).take(MAX_QUESTIONS).collect())
 }
 
-/// A question about a message: every other word that may name its topic, in their order; `None` if it has too few.
+/// A question about a message: every other word that may name its topic, in their order; `None` if it has too
+/// few.
 fn question(source: StoredRecord) -> Option<OwnQuestion> {
     let text = &source.text[..source.text.floor_char_boundary(READ_BYTES)];
     let mut words: BTreeMap<String, (usize, String)> = BTreeMap::new();

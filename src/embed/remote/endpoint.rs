@@ -69,8 +69,8 @@ impl Endpoint {
         }
     }
 
-    /// The greatest number of texts, and of bytes, in one request. OpenAI takes 2048 texts of together 300 000 tokens,
-    /// none of which is shorter than a byte; other servers compute while the client waits.
+    /// The greatest number of texts, and of bytes, in one request. OpenAI takes 2048 texts of together 300
+    /// 000 tokens, none of which is shorter than a byte; other servers compute while the client waits.
     pub(super) fn limits(&self) -> (usize, usize) {
         match self.kind {
             EmbeddingApi::OpenAi => (2048, 256 << 10),
@@ -137,8 +137,8 @@ fn named(settings: &Settings, text: &str) -> Result<Endpoint> {
     })
 }
 
-/// The address for embeddings, derived from the address of the chat completions, or from a base address with or without
-/// `/v1`. Any other address is used unchanged.
+/// The address for embeddings, derived from the address of the chat completions, or from a base address with
+/// or without `/v1`. Any other address is used unchanged.
 fn embeddings_address(address: Address, version: &str, endpoint: &str) -> Address {
     let path = address.path().trim_end_matches('/');
     let base = path.strip_suffix("/chat/completions").unwrap_or(path);

@@ -1,5 +1,5 @@
-//! The file of the model, of the two that are downloaded: the weights as NumPy's arrays, and the vocabulary and the
-//! rules of the normalizer as SentencePiece keeps them.
+//! The file of the model, of the two that are downloaded: the weights as NumPy's arrays, and the vocabulary
+//! and the rules of the normalizer as SentencePiece keeps them.
 
 use super::layers::{self, DIM, LAYER_NUMBERS};
 use super::model_file::{MODEL_FILE, Sections, to_numbers};
@@ -68,8 +68,9 @@ struct Vocabulary<'a> {
 }
 
 impl<'a> Vocabulary<'a> {
-    /// Reads a `ModelProto` of <https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto>:
-    /// its pieces (1) with text (1) and score (2), and its normalizer's (3) compiled rules (2).
+    /// Reads a `ModelProto` of
+    /// <https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto>: its pieces (1)
+    /// with text (1) and score (2), and its normalizer's (3) compiled rules (2).
     fn parse(bytes: &'a [u8]) -> Option<Vocabulary<'a>> {
         let (mut pieces, mut scores, mut rules) = (Vec::new(), Vec::new(), None);
         for field in fields(bytes) {
@@ -107,7 +108,8 @@ impl<'a> Vocabulary<'a> {
     }
 }
 
-/// The fields of a message of Protocol Buffers: the number and the bytes of each; `None` where it cannot be read.
+/// The fields of a message of Protocol Buffers: the number and the bytes of each; `None` where it cannot be
+/// read.
 fn fields(mut rest: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8])>> {
     std::iter::from_fn(move || if rest.is_empty() { None } else { Some(next_field(&mut rest)) }).fuse()
 }

@@ -1,7 +1,7 @@
 //! The file of the model: all that is computed with, in the form in which it is read fast.
 //!
-//! It begins with `MAGIC` and the lengths of its sections in bytes, 64 bits each. The sections follow in the order of
-//! `Sections`, the table last. Numbers are little-endian.
+//! It begins with `MAGIC` and the lengths of its sections in bytes, 64 bits each. The sections follow in the
+//! order of `Sections`, the table last. Numbers are little-endian.
 
 use super::layers::{DIM, LAYER_NUMBERS, Layers};
 use super::pieces::TrieNodes;
@@ -90,7 +90,8 @@ fn read_bytes(file: &mut File, length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads numbers of 4 bytes by a small buffer: memory that is used for the first time costs more than the reading.
+/// Reads numbers of 4 bytes by a small buffer: memory that is used for the first time costs more than the
+/// reading.
 fn read_numbers<T>(file: &mut File, count: usize, number: fn([u8; 4]) -> T) -> io::Result<Vec<T>> {
     let mut numbers = Vec::with_capacity(count);
     let mut buffer = [0; 1 << 15];

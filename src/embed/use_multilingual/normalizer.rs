@@ -1,9 +1,9 @@
-//! The normalizer of SentencePiece: its rules `nmt_nfkc` (compatible forms become one, control characters vanish or
-//! become spaces), and spaces as `▁`, one in front of every word.
+//! The normalizer of SentencePiece: its rules `nmt_nfkc` (compatible forms become one, control characters
+//! vanish or become spaces), and spaces as `▁`, one in front of every word.
 //!
-//! The rules are a double array as darts-clone lays it out, which SentencePiece compiles into its models. It is
-//! walked over bytes, and the longest match counts. The crate that the tokenizers use for it walks over graphemes,
-//! which gives other texts.
+//! The rules are a double array as darts-clone lays it out, which SentencePiece compiles into its models. It
+//! is walked over bytes, and the longest match counts. The crate that the tokenizers use for it walks over
+//! graphemes, which gives other texts.
 
 /// The sign that stands for a space.
 pub(super) const SPACE: &str = "\u{2581}";
@@ -78,8 +78,8 @@ impl Normalizer {
         made
     }
 
-    /// The replacement of the beginning of a text that is not empty, and how many bytes it replaces: the longest match
-    /// of the rules, or one character, which stays.
+    /// The replacement of the beginning of a text that is not empty, and how many bytes it replaces: the
+    /// longest match of the rules, or one character, which stays.
     fn replace_prefix<'a>(&'a self, text: &'a str) -> (&'a str, usize) {
         let unit = |at: usize| self.units.get(at).copied().map(Unit);
         let mut found = None;

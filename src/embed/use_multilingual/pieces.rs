@@ -1,5 +1,6 @@
-//! Normalized text into the pieces of the vocabulary: of all ways to split it, the one whose pieces have the greatest
-//! sum of scores (the unigram model of SentencePiece, Kudo 2018), found by dynamic programming (Viterbi).
+//! Normalized text into the pieces of the vocabulary: of all ways to split it, the one whose pieces have the
+//! greatest sum of scores (the unigram model of SentencePiece, Kudo 2018), found by dynamic programming
+//! (Viterbi).
 
 /// The id of the token for an unknown character.
 pub(super) const UNKNOWN: u32 = 0;
@@ -7,8 +8,8 @@ pub(super) const UNKNOWN: u32 = 0;
 /// The score of an unknown character, below that of the rarest piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
 
-/// The trie of the pieces. The nodes are in breadth-first order, the root first, so that the children of one follow
-/// each other.
+/// The trie of the pieces. The nodes are in breadth-first order, the root first, so that the children of one
+/// follow each other.
 #[derive(Default)]
 pub(super) struct TrieNodes {
     /// The byte that leads to each node, in ascending order among siblings.

@@ -1,6 +1,6 @@
-//! The text that carries over the part of a session before a compaction, within a number of tokens: each action on a
-//! line if all fit; else failures and what fixed them, the last state of files, and the newest of the rest. Decisions
-//! and open points come first. It leaves out the points of the client's own summary.
+//! The text that carries over the part of a session before a compaction, within a number of tokens: each
+//! action on a line if all fit; else failures and what fixed them, the last state of files, and the newest of
+//! the rest. Decisions and open points come first. It leaves out the points of the client's own summary.
 
 use super::points::{Point, PointKind, points};
 use super::work::{Work, WorkLine};
@@ -33,8 +33,8 @@ const MIN_LINE_TOKENS: usize = 3;
 /// The part of the text for decisions and open points that actions leave free, in hundredths.
 const POINTS_SHARE: usize = 30;
 
-/// The sections where not all actions fit, each with the part of the text that it has before others may take more, in
-/// hundredths.
+/// The sections where not all actions fit, each with the part of the text that it has before others may take
+/// more, in hundredths.
 const DECISIONS: (&str, usize) = ("Decisions:", 22);
 const OPEN: (&str, usize) = ("Open points:", 15);
 const FAILURES: (&str, usize) = ("Failures -> what fixed them:", 35);

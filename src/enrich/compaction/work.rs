@@ -1,4 +1,5 @@
-//! The work of a session from its actions: each on a line, failures with what fixed them, and the last state of files.
+//! The work of a session from its actions: each on a line, failures with what fixed them, and the last state
+//! of files.
 
 use super::points::cut;
 use crate::record::{Action, Purpose};
@@ -22,7 +23,8 @@ pub(super) struct Work<'a> {
     actions: &'a [Action],
     /// The tool of each, and what it was called with: of a command this alone.
     subjects: Vec<String>,
-    /// The directory below which all absolute paths are told, with a slash at its end; empty if they are told whole.
+    /// The directory below which all absolute paths are told, with a slash at its end; empty if they are told
+    /// whole.
     pub(super) root: String,
 }
 
@@ -50,8 +52,8 @@ impl<'a> Work<'a> {
         work
     }
 
-    /// A line for each action, oldest first; the same ones after each other share one. Texts are cut after this many
-    /// characters.
+    /// A line for each action, oldest first; the same ones after each other share one. Texts are cut after
+    /// this many characters.
     pub(super) fn lines(&self, chars: usize) -> Vec<WorkLine> {
         let mut lines: Vec<WorkLine> = Vec::new();
         let mut last = String::new();
@@ -118,8 +120,8 @@ impl<'a> Work<'a> {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The failures with what fixed them, oldest first: those of one command on a line, `$ cargo test: ERROR -> FILES;
-    /// ERROR -> FILES`, within `chars` characters; the same error once, as it ended.
+    /// The failures with what fixed them, oldest first: those of one command on a line, `$ cargo test: ERROR
+    /// -> FILES; ERROR -> FILES`, within `chars` characters; the same error once, as it ended.
     pub(super) fn failures(&self, chars: usize) -> Vec<WorkLine> {
         let mut found: Vec<(WorkLine, Vec<String>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
@@ -157,8 +159,8 @@ impl<'a> Work<'a> {
         found.into_iter().rev().map(whole).collect()
     }
 
-    /// The cure of a failed action that succeeded then, or failed otherwise: the files that were changed before it was
-    /// done again, else the commands.
+    /// The cure of a failed action that succeeded then, or failed otherwise: the files that were changed
+    /// before it was done again, else the commands.
     fn cure(&self, at: usize, error: &str) -> (String, Vec<String>) {
         let (subject, rest, later) = (&self.subjects[at], &self.actions[at + 1..], &self.subjects[at + 1..]);
         let is_part = |other: &String| is_command_within(other, subject) || is_command_within(subject, other);

@@ -2,8 +2,8 @@
 
 /// Puts the letters of a line, which stand from left to right, into the order in which they are read.
 ///
-/// That of the Unicode Bidirectional Algorithm (UAX #9, rule L2) backwards: runs that go the other way are reversed,
-/// and so is the line if it begins at the right, which most of its letters tell.
+/// That of the Unicode Bidirectional Algorithm (UAX #9, rule L2) backwards: runs that go the other way are
+/// reversed, and so is the line if it begins at the right, which most of its letters tell.
 pub(super) fn reading_order<T>(line: &mut [T], text: impl Fn(&T) -> &str) {
     let kinds: Vec<Kind> = line.iter().map(|letter| Kind::of(text(letter))).collect();
     let count = |kind: Kind| kinds.iter().filter(|each| **each == kind).count();
@@ -77,7 +77,8 @@ impl Kind {
     }
 }
 
-/// Whether a letter is of a script that goes from right to left: Hebrew, Arabic, Syriac, Thaana, N'Ko and older ones.
+/// Whether a letter is of a script that goes from right to left: Hebrew, Arabic, Syriac, Thaana, N'Ko and
+/// older ones.
 pub(super) fn is_rtl(c: char) -> bool {
     c.is_alphabetic()
         && matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'

@@ -1,5 +1,5 @@
-//! The text of composite fonts that have no table of it, by the collections of characters that Adobe numbers: as in
-//! many Chinese, Japanese and Korean files.
+//! The text of composite fonts that have no table of it, by the collections of characters that Adobe numbers:
+//! as in many Chinese, Japanese and Korean files.
 
 use hayro_interpret::font::Glyph;
 use hayro_interpret::hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embedded};

@@ -52,7 +52,8 @@ struct Collector<'f> {
     bounds: Rect,
     cid_fonts: &'f CidFonts<'f>,
     glyphs: Vec<Glyph>,
-    /// Of each sequence of marked content that is open: the first of its glyphs, and the text that stands for them.
+    /// Of each sequence of marked content that is open: the first of its glyphs, and the text that stands for
+    /// them.
     sequences: Vec<(usize, Option<String>)>,
 }
 
@@ -162,7 +163,8 @@ fn as_text(text: BfString) -> String {
     }
 }
 
-/// A text string of PDF: UTF-16 or UTF-8 after a byte order mark, else PDFDocEncoding, of which Latin-1 is nearly all.
+/// A text string of PDF: UTF-16 or UTF-8 after a byte order mark, else PDFDocEncoding, of which Latin-1 is
+/// nearly all.
 fn text_string(bytes: &[u8]) -> String {
     match bytes {
         [0xfe, 0xff, rest @ ..] => {

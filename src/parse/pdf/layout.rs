@@ -1,4 +1,5 @@
-//! Words into lines in the order in which a page is read: columns one after the other, the rows of tables whole.
+//! Words into lines in the order in which a page is read: columns one after the other, the rows of tables
+//! whole.
 
 use super::words::{Word, line_text};
 
@@ -6,11 +7,11 @@ use super::words::{Word, line_text};
 const MAX_DEPTH: usize = 6;
 /// The least space between columns, in parts of the size of their letters.
 const GUTTER: f64 = 0.7;
-/// From which width of words a line on, on average, a column is prose, in the same parts. The cells of a table are
-/// narrower.
+/// From which width of words a line on, on average, a column is prose, in the same parts. The cells of a
+/// table are narrower.
 const PROSE_WIDTH: f64 = 9.0;
-/// At how much more than the distance of the lines around a line begins a paragraph, and how far apart these are at
-/// most, in parts of the size of their letters.
+/// At how much more than the distance of the lines around a line begins a paragraph, and how far apart these
+/// are at most, in parts of the size of their letters.
 const PARAGRAPH_DISTANCE: f64 = 1.3;
 const MAX_LEADING: f64 = 2.2;
 /// From how much another size on a line begins a paragraph, in parts of that size.
@@ -182,7 +183,8 @@ impl Band {
             let lines = baselines[column].len();
             lines > 1 && widths[column] >= PROSE_WIDTH * lines as f64
         };
-        // A narrow column, as of numbers or bullets, belongs to the prose at its right, the last to that at its left.
+        // A narrow column, as of numbers or bullets, belongs to the prose at its right, the last to that at
+        // its left.
         let mut group = 0;
         let mut has_prose = false;
         let groups: Vec<usize> = (0..widths.len())

@@ -211,8 +211,8 @@ fn marks(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.chars().map(mark).collect()).flatten()
 }
 
-/// A text as people search for it: ligatures and forms of joined scripts as the letters of which they are made, nothing
-/// that only a font knows.
+/// A text as people search for it: ligatures and forms of joined scripts as the letters of which they are
+/// made, nothing that only a font knows.
 fn readable(text: &str) -> String {
     let mut readable = String::with_capacity(text.len());
     for c in text.chars() {

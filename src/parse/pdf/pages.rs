@@ -5,16 +5,16 @@ use rustc_hash::FxHashSet;
 
 /// How many lines at the top and at the bottom of a page may be running heads and numbers.
 const EDGE_LINES: usize = 3;
-/// Among how many pages before and after a page its running heads are looked for, and on how many they must be: those
-/// of left pages may differ from those of right ones.
+/// Among how many pages before and after a page its running heads are looked for, and on how many they must
+/// be: those of left pages may differ from those of right ones.
 const NEIGHBOURS: usize = 4;
 const LEAST_REPEATS: usize = 2;
 /// How far from each other the same places of two pages are, in points.
 const SAME_PLACE: f64 = 3.0;
 /// How many letters the words around the number of a page have at most.
 const MAX_NUMBER_LETTERS: usize = 9;
-/// How high the margins are in which they stand, in parts of the height of the page, and how far the text is from them,
-/// from baseline to baseline, in parts of the size of its letters.
+/// How high the margins are in which they stand, in parts of the height of the page, and how far the text is
+/// from them, from baseline to baseline, in parts of the size of its letters.
 const MARGIN: f64 = 0.18;
 const GAP: f64 = 1.5;
 const SOFT_HYPHEN: char = '\u{ad}';
@@ -74,15 +74,15 @@ fn joined<'a>(line: &'a str, next: &'a str, vocabulary: &FxHashSet<String>) -> O
     let rest = &next[..next.find(' ').unwrap_or(next.len())];
     let second = rest.split(|c: char| !c.is_alphanumeric() && c != '-').next().unwrap_or_default();
     let is_known = |between: &str| vocabulary.contains(&format!("{first}{between}{second}").to_lowercase());
-    // A compound that has its hyphen elsewhere, or another hyphen, keeps it; so does one that begins with a single
-    // letter, after which no word is parted.
+    // A compound that has its hyphen elsewhere, or another hyphen, keeps it; so does one that begins with a
+    // single letter, after which no word is parted.
     let is_compound = first.contains('-') || first.chars().count() == 1 || is_known("-");
     let keeps = hyphen != SOFT_HYPHEN && is_compound && !is_known("");
     Some((if keeps { line } else { stem }, rest))
 }
 
-/// Leaves out lines that stand at the same place of several pages, after the first page that has them; numbers of pages
-/// there, too. A page that has nothing else keeps them.
+/// Leaves out lines that stand at the same place of several pages, after the first page that has them;
+/// numbers of pages there, too. A page that has nothing else keeps them.
 fn leave_out_running_heads(pages: &mut [TextPage]) {
     let edges: Vec<Vec<Edge>> = pages.iter().map(edges).collect();
     let mut seen: FxHashSet<&str> = FxHashSet::default();

@@ -1,5 +1,5 @@
-//! The font that stands for those that a PDF names and does not have. Nothing is drawn, so that it needs no glyphs;
-//! the widths of theirs are those of the PDF, or of the 14 fonts that every reader of PDFs knows.
+//! The font that stands for those that a PDF names and does not have. Nothing is drawn, so that it needs no
+//! glyphs; the widths of theirs are those of the PDF, or of the 14 fonts that every reader of PDFs knows.
 
 use hayro_interpret::font::FontData;
 use std::sync::{Arc, OnceLock};

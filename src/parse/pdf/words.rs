@@ -3,8 +3,8 @@
 use super::bidi::{is_rtl, reading_order};
 use super::letters::Letter;
 
-/// The gaps within a line that part words, in parts of the size of its letters. Blanks of justified lines are wider,
-/// kerning is less.
+/// The gaps within a line that part words, in parts of the size of its letters. Blanks of justified lines are
+/// wider, kerning is less.
 const WORD_GAP: f64 = 0.13;
 /// How far a letter may lie over the one before, in the same parts.
 const OVERLAP: f64 = 0.5;
@@ -67,8 +67,8 @@ impl Word {
         chars.next().is_some() && chars.next().is_none()
     }
 
-    /// Whether it is the raised number of a note, which is no part of the word beside it. An exponent has a number or a
-    /// short name before it.
+    /// Whether it is the raised number of a note, which is no part of the word beside it. An exponent has a
+    /// number or a short name before it.
     fn is_note_of(&self, word: &Word) -> bool {
         let is_raised = self.baseline < word.baseline - 0.2 * word.size && self.size < 0.85 * word.size;
         let is_note = self.chars().all(|c| c.is_ascii_digit() || ",*†‡§".contains(c));

@@ -1,4 +1,5 @@
-//! `POST /api/ai/chat` and `POST /api/ai/chat/stream`: turns of a session, with its memory and the user's documents.
+//! `POST /api/ai/chat` and `POST /api/ai/chat/stream`: turns of a session, with its memory and the user's
+//! documents.
 
 use super::chat_answer::ChatContext;
 use super::chat_turn::{ChatBody, ChatTurn};
@@ -122,7 +123,8 @@ impl AiChatApi {
         Ok(StartedTurn { turn, enriched, context })
     }
 
-    /// The records that were recalled for a turn, as JSON. If the store fails, the account alone describes them.
+    /// The records that were recalled for a turn, as JSON. If the store fails, the account alone describes
+    /// them.
     async fn recalled(&self, user: &str, enriched: &Enriched) -> String {
         let (recalled, account) = (Recalled::unnamed(user, &self.config), enriched.account.clone());
         let found = self.stores.with_store(move |store| {
@@ -230,7 +232,8 @@ struct EventRelay {
 }
 
 impl EventRelay {
-    /// Sends the events, and has the turn stored before the last one, so that the client's next turn finds it.
+    /// Sends the events, and has the turn stored before the last one, so that the client's next turn finds
+    /// it.
     async fn run(mut self, turn: ActiveTurn, enriched: Enriched, caller: Caller, client: Arc<()>) {
         self.send(self.context.event()).await;
         if enriched.too_long.is_some() {

@@ -76,7 +76,8 @@ impl ChatBody {
         })
     }
 
-    /// The turn of a user, in a new session if the body names none. Errors if a name cannot be a segment of an address.
+    /// The turn of a user, in a new session if the body names none. Errors if a name cannot be a segment of
+    /// an address.
     pub(super) fn into_turn(self, user: String, config: &ProxyConfig) -> Result<ChatTurn> {
         let salt = if config.clock.is_fixed() { format!("{user} {}", self.message) } else { String::new() };
         let session = match &self.session_id {

@@ -215,7 +215,8 @@ fn of_upload(upload: &Upload) -> Object {
     entry
 }
 
-/// The entry of a stored document. Its sections are the documents below it; one without any is a section itself.
+/// The entry of a stored document. Its sections are the documents below it; one without any is a section
+/// itself.
 fn of_document(store: &mut dyn Store, user: &str, node: &StoredRecord) -> Result<Object> {
     let address: Address = node.address()?;
     let sections = if node.is_directory() { tree::below(store, user, &address, None)?.len() } else { 1 };

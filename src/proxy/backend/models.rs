@@ -26,8 +26,9 @@ impl ModelsApi {
         ModelsApi { config: config.clone(), upstream: upstream.clone() }
     }
 
-    /// The models of the providers for which there is a key in the settings or one that is kept for the caller, or that
-    /// need none. A key that the caller sends goes to none of them: only the name of a model would tell whose it is.
+    /// The models of the providers for which there is a key in the settings or one that is kept for the
+    /// caller, or that need none. A key that the caller sends goes to none of them: only the name of a model
+    /// would tell whose it is.
     pub(in crate::proxy) async fn list(&self, keys: &CallerKeys) -> HttpResponse {
         let keys = &keys.kept_alone();
         let targets = self.upstream.all().into_iter().filter(|target| match target.key(keys) {
@@ -62,7 +63,8 @@ impl ModelsApi {
         }
     }
 
-    /// The models of a provider, with all that it says of them, in its order and spelling: hence no derived struct.
+    /// The models of a provider, with all that it says of them, in its order and spelling: hence no derived
+    /// struct.
     async fn models_of(&self, target: &Target, keys: &CallerKeys) -> Result<Vec<Object>, String> {
         let address = target.sibling("models", None);
         let address = address.ok_or("its address names chat completions only")?;
@@ -81,8 +83,8 @@ impl ModelsApi {
         list.unwrap_or_else(|_| Err(format!("it did not answer within {LIST_TIMEOUT:?}")))
     }
 
-    /// The entry of a model, under a name by which it is found: its own, or that with the provider's before it. `None`
-    /// if it is found by neither.
+    /// The entry of a model, under a name by which it is found: its own, or that with the provider's before
+    /// it. `None` if it is found by neither.
     fn entry(&self, target: &Target, mut model: Object) -> Option<Object> {
         let id = model.text("id").ok().flatten()?;
         let is_found = |name: &String| {

@@ -1,4 +1,5 @@
-//! The records that were recalled for an answer, and their places: memories, documents and messages of its turn's account.
+//! The records that were recalled for an answer, and their places: memories, documents and messages of its
+//! turn's account.
 
 use crate::chat;
 use crate::enrich::Named;
@@ -118,7 +119,8 @@ impl Recalled {
     }
 }
 
-/// The records that an account names, by kind. The last messages of a session are turns of the request itself.
+/// The records that an account names, by kind. The last messages of a session are turns of the request
+/// itself.
 fn lists(account: &Account) -> [(&'static RecordKind, &[RecalledPart]); 3] {
     [(&MEMORY, &account.memories), (&DOCUMENT, &account.documents), (&MESSAGE, &account.recalled)]
 }

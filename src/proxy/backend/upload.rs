@@ -1,8 +1,8 @@
 //! Receives a file that a form uploads (multipart/form-data), piece by piece, into the spool.
 //!
-//! The parser bounds fields and the whole form, but keeps a header, or what comes before the first part, until its end
-//! is there, and takes all that has arrived before it looks at any of it. So it gets one piece at a time, and
-//! no more once too many bytes have yielded no field.
+//! The parser bounds fields and the whole form, but keeps a header, or what comes before the first part,
+//! until its end is there, and takes all that has arrived before it looks at any of it. So it gets one piece
+//! at a time, and no more once too many bytes have yielded no field.
 
 use super::user_scope::USER_ID;
 use crate::error::{self, Context, Error};
@@ -35,7 +35,8 @@ const MAX_PARTS: usize = 32;
 const MAX_BOUNDARY_BYTES: usize = 70;
 /// The parser gets pieces of this many bytes.
 const PIECE_BYTES: usize = 8 << 10;
-/// The number of bytes, beyond one piece, that may yield no field: those of a header, or before the first part.
+/// The number of bytes, beyond one piece, that may yield no field: those of a header, or before the first
+/// part.
 const MAX_HEADER_BYTES: usize = 24 << 10;
 /// The pieces of a file are gathered up to this many bytes before they are written.
 const WRITE_BYTES: usize = 256 << 10;

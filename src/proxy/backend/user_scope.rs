@@ -1,5 +1,6 @@
-//! The user of a request of the chat backend, whose name is the partition: that of the path; else that of a header;
-//! else that which the request's body or query names; else the caller's own. A caller with a token is one of its users.
+//! The user of a request of the chat backend, whose name is the partition: that of the path; else that of a
+//! header; else that which the request's body or query names; else the caller's own. A caller with a token is
+//! one of its users.
 
 use crate::access::Caller;
 use crate::error::{Error, Result};
@@ -27,8 +28,8 @@ pub(in crate::proxy) struct UserNames {
 }
 
 impl UserNames {
-    /// Reads the names. `path` is the scope that the path names, `default` that of the proxy. Errors if a name is not
-    /// UTF-8.
+    /// Reads the names. `path` is the scope that the path names, `default` that of the proxy. Errors if a
+    /// name is not UTF-8.
     pub(in crate::proxy) fn read(
         caller: &Caller,
         path: Option<&Scope>,
@@ -49,8 +50,8 @@ impl UserNames {
         Ok(UserNames { caller: caller.clone(), named, query, default })
     }
 
-    /// The user, whom the request's body may name. Errors if the name cannot be a segment of an address, or is of none of
-    /// the caller's users.
+    /// The user, whom the request's body may name. Errors if the name cannot be a segment of an address, or
+    /// is of none of the caller's users.
     pub(in crate::proxy) fn user(&self, body: Option<&str>) -> std::result::Result<String, Refusal> {
         let body = body.filter(|name| !name.is_empty()).map(str::to_owned);
         let user = self.named.clone().or(body).or(self.query.clone()).or(self.default.clone());

@@ -33,8 +33,8 @@ impl AuditedRequest {
         Some(AuditedRequest { action, is_turn: is_turn(route), route: text })
     }
 
-    /// Its row, at `now` (milliseconds since 1970, UTC), in the scope that the response has, else in `scope`. `None` if
-    /// it turned out to have nothing to do with what is stored.
+    /// Its row, at `now` (milliseconds since 1970, UTC), in the scope that the response has, else in `scope`.
+    /// `None` if it turned out to have nothing to do with what is stored.
     pub(in crate::proxy) fn row(
         self,
         sender: &LoggedSender,

@@ -8,7 +8,8 @@ use std::net::IpAddr;
 /// The setting that names the servers before this one.
 const KEY: &str = "proxy.trusted_proxies";
 
-/// The header to which a server adds the address that it has a request from, after those of servers before it.
+/// The header to which a server adds the address that it has a request from, after those of servers before
+/// it.
 const FORWARDED_HEADER: &str = "x-forwarded-for";
 
 /// The servers before this one whose word counts.
@@ -26,8 +27,8 @@ impl TrustedProxies {
         addresses.collect::<Result<_>>().map(TrustedProxies)
     }
 
-    /// The address that a request is from, which came by a connection from `peer`: if that is a trusted proxy, the last
-    /// address in its header that is none.
+    /// The address that a request is from, which came by a connection from `peer`: if that is a trusted
+    /// proxy, the last address in its header that is none.
     pub(in crate::proxy) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.0.contains(&peer) {

@@ -1,13 +1,14 @@
-//! The descriptors that the proxy may have. A turn needs several, and the usual soft limit of 1,024 is for programs
-//! that call `select`. Clients and answers of providers wait for each other's, so that none fails for lack of them.
+//! The descriptors that the proxy may have. A turn needs several, and the usual soft limit of 1,024 is for
+//! programs that call `select`. Clients and answers of providers wait for each other's, so that none fails
+//! for lack of them.
 
 use crate::http::{self, MAX_IDLE_TIME};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fmt;
 use tokio::sync::Semaphore;
 
-/// The descriptors that are neither connections of clients nor answers of providers: of the store, of models, of event
-/// loops, and idle connections to providers.
+/// The descriptors that are neither connections of clients nor answers of providers: of the store, of models,
+/// of event loops, and idle connections to providers.
 const RESERVE: u64 = 128;
 /// The HTTP clients for providers: one for turns, one for all else.
 const CLIENTS: usize = 2;

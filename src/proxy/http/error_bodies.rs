@@ -1,5 +1,6 @@
-//! Gives a body to the errors that hyper answers by itself, without one, when a request cannot be read as HTTP; no
-//! service sees such a request. Also ends connections to clients that do not read, for which hyper would wait.
+//! Gives a body to the errors that hyper answers by itself, without one, when a request cannot be read as
+//! HTTP; no service sees such a request. Also ends connections to clients that do not read, for which hyper
+//! would wait.
 
 use super::response;
 use super::route::Route;
@@ -72,8 +73,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ErrorBodies<S> {
     }
 }
 
-/// The status of an error that hyper wrote by itself, if this is one. No response of the proxy's looks like it: each
-/// of them has a content type, or a header of rsv's.
+/// The status of an error that hyper wrote by itself, if this is one. No response of the proxy's looks like
+/// it: each of them has a content type, or a header of rsv's.
 fn status_without_body(head: &[u8]) -> Option<StatusCode> {
     let lines = head.strip_prefix(b"HTTP/1.1 4")?.strip_suffix(b"\r\n\r\n")?;
     let (status, lines) = std::str::from_utf8(lines).ok()?.split_once("\r\n")?;

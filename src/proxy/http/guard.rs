@@ -1,10 +1,11 @@
-//! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web page; and says
-//! who their caller is.
+//! Decides which requests are allowed: by their token, by the host that they name, by the origin of a web
+//! page; and says who their caller is.
 //!
-//! A web page can make its reader's browser send requests to a server on the reader's machine. It cannot choose the
-//! headers `Origin` and `Sec-Fetch-Site`; and where its own name points to the machine (DNS rebinding), `Host` is that
-//! name. A browser sends `Origin` with requests whose answer a page reads, and `Sec-Fetch-Site` with all requests,
-//! links and images among them, to an address that is known to be the reader's machine.
+//! A web page can make its reader's browser send requests to a server on the reader's machine. It cannot
+//! choose the headers `Origin` and `Sec-Fetch-Site`; and where its own name points to the machine (DNS
+//! rebinding), `Host` is that name. A browser sends `Origin` with requests whose answer a page reads, and
+//! `Sec-Fetch-Site` with all requests, links and images among them, to an address that is known to be the
+//! reader's machine.
 
 use super::page_logins::Login;
 use super::public_address::PublicAddress;
@@ -70,8 +71,8 @@ pub(in crate::proxy) struct Guard {
 }
 
 impl Guard {
-    /// Takes the owner's token, the public address and the lists of hosts and origins from the settings, and the other
-    /// tokens from a file. Errors name the setting, or the line.
+    /// Takes the owner's token, the public address and the lists of hosts and origins from the settings, and
+    /// the other tokens from a file. Errors name the setting, or the line.
     pub(in crate::proxy) fn new(
         settings: &Settings,
         tokens: Option<PathBuf>,
@@ -103,7 +104,8 @@ impl Guard {
         self.public.is_some()
     }
 
-    /// The response to a request that is refused for its host or its origin, or is an OPTIONS; `None` for all others.
+    /// The response to a request that is refused for its host or its origin, or is an OPTIONS; `None` for all
+    /// others.
     pub(in crate::proxy) fn response_by_origin(&self, head: &Parts) -> Option<HttpResponse> {
         for name in [HOST, ORIGIN] {
             if head.headers.get_all(&name).iter().nth(1).is_some() {
@@ -192,16 +194,18 @@ impl Guard {
         sites.next().is_some_and(|site| site == "same-origin") && sites.next().is_none()
     }
 
-    /// The keys for providers that a request has, without tokens of the proxy, and those that are kept for its caller.
+    /// The keys for providers that a request has, without tokens of the proxy, and those that are kept for
+    /// its caller.
     pub(in crate::proxy) fn caller_keys(&self, headers: &HeaderMap, caller: &Caller) -> CallerKeys {
         let secret = |key: Option<&str>| key.filter(|key| !self.is_token(key)).map(Secret::new);
         let keys = CallerKeys::new(secret(bearer(headers)), secret(sent(headers, ANTHROPIC_KEY_HEADER)));
         keys.keeping(caller.keys())
     }
 
-    /// Removes from a request all that must not be passed on for its caller: the owner's token, wherever it stands, and,
-    /// where callers with tokens share the server's key, the headers that choose one of its accounts. The key that a
-    /// caller gives a request becomes the caller's own, so that it is never that of another's request.
+    /// Removes from a request all that must not be passed on for its caller: the owner's token, wherever it
+    /// stands, and, where callers with tokens share the server's key, the headers that choose one of its
+    /// accounts. The key that a caller gives a request becomes the caller's own, so that it is never that of
+    /// another's request.
     pub(in crate::proxy) fn clean(&self, head: &mut Parts, caller: &Caller) {
         let holds_own = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| self.is_token(text.trim()));
         let others = head.headers.iter().filter(|(name, _)| !TOKEN_HEADERS.contains(&name.as_str()));
@@ -260,7 +264,8 @@ impl Guard {
         }
     }
 
-    /// Whether a host is a listed name, or a numeric address, which needs no name server and so cannot be rebound.
+    /// Whether a host is a listed name, or a numeric address, which needs no name server and so cannot be
+    /// rebound.
     fn is_own_host(&self, host: &str) -> bool {
         let number = host.trim_start_matches('[').trim_end_matches(']').parse();
         let is_number = number.is_ok_and(|number| self.needs_token() || !is_loopback_alias(number));
@@ -268,8 +273,8 @@ impl Guard {
         host == "localhost" || is_number || is_public || self.hosts.iter().any(|name| name == host)
     }
 
-    /// Whether requests of an origin are allowed. A web page's must be listed, or be the proxy's own; programs that are
-    /// no browser may send any.
+    /// Whether requests of an origin are allowed. A web page's must be listed, or be the proxy's own;
+    /// programs that are no browser may send any.
     fn admits_origin(&self, origin: &str, head: &Parts) -> bool {
         let is_page = origin == "null" || PAGE_SCHEMES.iter().any(|scheme| origin.starts_with(scheme));
         let is_own = || {
@@ -281,8 +286,8 @@ impl Guard {
         !is_page || is_public || self.lists_origin(origin) || is_own()
     }
 
-    /// Whether a request is allowed by the site of the page that makes the browser send it. That of an image or a link
-    /// names no origin, so that only `*` lists it.
+    /// Whether a request is allowed by the site of the page that makes the browser send it. That of an image
+    /// or a link names no origin, so that only `*` lists it.
     fn admits_site(&self, head: &Parts) -> bool {
         let mut sites = head.headers.get_all(FETCH_SITE_HEADER).iter();
         if sites.all(|site| OWN_FETCH_SITES.contains(&site.as_bytes())) {
@@ -335,7 +340,8 @@ fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
     headers.get(HeaderName::from_static(name))?.to_str().ok().map(str::trim)
 }
 
-/// Compares two texts in a time that does not depend on where they differ: by their digests, to the last byte.
+/// Compares two texts in a time that does not depend on where they differ: by their digests, to the last
+/// byte.
 fn is_equal(one: &str, other: &str) -> bool {
     is_same_digest(&Sha256::digest(one).into(), &Sha256::digest(other).into())
 }

@@ -1,5 +1,5 @@
-//! The browsers that were given the token in a page. Each has a cookie with a random id, which says nothing of the
-//! token; the process keeps its digest until the browser logs out, or the process ends.
+//! The browsers that were given the token in a page. Each has a cookie with a random id, which says nothing
+//! of the token; the process keeps its digest until the browser logs out, or the process ends.
 
 use crate::access::{Caller, is_same_digest};
 use crate::error::{Context, Result};
@@ -29,8 +29,9 @@ pub(in crate::proxy) enum Login {
 pub(in crate::proxy) struct PageLogins(Mutex<VecDeque<([u8; 32], Login)>>);
 
 impl PageLogins {
-    /// Begins the login of a caller; returns the value of `Set-Cookie`, for the pages below a path alone. A browser sends
-    /// the cookie by encrypted connections alone if it comes by one. Errors if the system has no random numbers.
+    /// Begins the login of a caller; returns the value of `Set-Cookie`, for the pages below a path alone. A
+    /// browser sends the cookie by encrypted connections alone if it comes by one. Errors if the system has
+    /// no random numbers.
     pub(in crate::proxy) fn begin(&self, caller: &Caller, path: &str, is_encrypted: bool) -> Result<String> {
         let mut id = [0; 32];
         getrandom::fill(&mut id).context("cannot make a random number")?;

@@ -1,5 +1,5 @@
-//! The routes of the pages by which people look at the memory. The names of partitions, conversations and records are
-//! in their queries, since not every name can be a segment of a path.
+//! The routes of the pages by which people look at the memory. The names of partitions, conversations and
+//! records are in their queries, since not every name can be a segment of a path.
 
 /// The segment before the names of pages.
 const PREFIX: &str = "memory";

@@ -1,4 +1,5 @@
-//! Selects the headers to relay: from a client's request to a provider, and from a provider's answer to the client.
+//! Selects the headers to relay: from a client's request to a provider, and from a provider's answer to the
+//! client.
 
 use crate::access;
 use crate::forward::Caller;

@@ -55,8 +55,8 @@ pub(in crate::proxy) fn ended_early() -> HttpResponse {
     response::bad_request(&Error::new("the body ended early"))
 }
 
-/// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with a greater
-/// declared length is refused unread.
+/// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with
+/// a greater declared length is refused unread.
 pub(in crate::proxy) async fn read(
     body: Incoming,
     limit: usize,
@@ -88,7 +88,8 @@ pub(in crate::proxy) async fn read(
     }
 }
 
-/// The members that a request is relayed by: its model and, to be taken out, what a client may not send to rsv.
+/// The members that a request is relayed by: its model and, to be taken out, what a client may not send to
+/// rsv.
 const RELAYED_BY: [&str; 2] = ["model", "rsv"];
 
 /// As `parse`, for a request that is relayed: almost nothing of a long body is kept. Fails at other JSON.

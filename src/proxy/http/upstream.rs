@@ -27,8 +27,8 @@ pub(in crate::proxy) struct Upstream {
 }
 
 impl Upstream {
-    /// Takes everything from the settings. Errors name the setting. There are at most as many answers in transit as
-    /// `permits`.
+    /// Takes everything from the settings. Errors name the setting. There are at most as many answers in
+    /// transit as `permits`.
     pub(in crate::proxy) fn new(
         settings: &Settings,
         diagnostics: &Diagnostics,

@@ -1,12 +1,13 @@
-//! Counts the tokens of an answer that is passed on unread: those that it reports, wherever that stands in it.
+//! Counts the tokens of an answer that is passed on unread: those that it reports, wherever that stands in
+//! it.
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The members by which answers of the APIs report tokens: those of the request, those of it that Anthropic counts beside
-/// them, and those of the answer.
+/// The members by which answers of the APIs report tokens: those of the request, those of it that Anthropic
+/// counts beside them, and those of the answer.
 const REQUEST: [&str; 3] = ["\"prompt_tokens\"", "\"input_tokens\"", "\"prompt_eval_count\""];
 const CACHED: [&str; 2] = ["\"cache_creation_input_tokens\"", "\"cache_read_input_tokens\""];
 const ANSWER: [&str; 3] = ["\"completion_tokens\"", "\"output_tokens\"", "\"eval_count\""];

@@ -21,7 +21,8 @@ const MAX_LEFT_OUT: usize = 3;
 /// The bytes of the beginning of a record.
 const EXCERPT: usize = 120;
 
-/// The accounts of some turns as markup, by their traces. Records that the caller may not see have their ids alone.
+/// The accounts of some turns as markup, by their traces. Records that the caller may not see have their ids
+/// alone.
 pub(super) fn of_traces(
     store: &mut dyn Store,
     request: &PageRequest,

@@ -25,8 +25,8 @@ struct MessagePage {
     has_later: bool,
 }
 
-/// The messages that the query asks for: those around `at`, before `before`, after `after`, the first ones, else the
-/// last.
+/// The messages that the query asks for: those around `at`, before `before`, after `after`, the first ones,
+/// else the last.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str) -> Result<Shown> {
     let Some(scope) = request.conversation() else { return Ok(Shown::Missing) };
     let which = Select::messages(Scopes::One(scope.clone()));

@@ -60,8 +60,8 @@ fn selected(request: &PageRequest, scope: &Scope) -> Option<Select> {
     }
 }
 
-/// Removes the records of a selection, those that say the same in another form, and the titles that then name nothing;
-/// returns them, or `None` if there was none. Nothing outside of `seen` goes with them.
+/// Removes the records of a selection, those that say the same in another form, and the titles that then name
+/// nothing; returns them, or `None` if there was none. Nothing outside of `seen` goes with them.
 fn remove(store: &mut dyn Store, which: &Select, seen: &Scopes, now: i64) -> Result<Option<TouchedRecords>> {
     let mut ids = forget::select(store, which)?;
     if ids.is_empty() {

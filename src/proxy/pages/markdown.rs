@@ -1,5 +1,5 @@
-//! Markdown as markup: what CommonMark has, tables and strikethrough. Raw HTML is text, no image is loaded, and a link
-//! leads to the web or to a mailbox alone.
+//! Markdown as markup: what CommonMark has, tables and strikethrough. Raw HTML is text, no image is loaded,
+//! and a link leads to the web or to a mailbox alone.
 
 use crate::picture::escaped;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
@@ -16,7 +16,8 @@ const MAX_DEPTH: usize = 40;
 /// The headings of a page stand above those of a text in it.
 const HEADING_OFFSET: u8 = 2;
 
-/// The most bytes of markup for each byte of a text, beyond the first. More has only a table of mostly empty cells.
+/// The most bytes of markup for each byte of a text, beyond the first. More has only a table of mostly empty
+/// cells.
 const MAX_GROWTH: usize = 8;
 const ALWAYS_ALLOWED: usize = 64 << 10;
 

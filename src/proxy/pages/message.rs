@@ -14,8 +14,8 @@ const MAX_SHOWN: usize = 64 << 10;
 /// The columns of the beginning of a folded text.
 const BEGINNING: usize = 160;
 
-/// A message with its head, its text, and the form that forgets it. `account` is the markup of what was recalled for
-/// it.
+/// A message with its head, its text, and the form that forgets it. `account` is the markup of what was
+/// recalled for it.
 pub(super) fn to_html(request: &PageRequest, message: &StoredRecord, account: &str) -> String {
     let role = message.role.map_or(message.kind.name, Role::name);
     let mut out = format!("<article id=\"m-{}\" class=\"message {role}\">\n", attribute(&message.id));
@@ -52,8 +52,8 @@ fn calls(message: &StoredRecord) -> String {
     }
 }
 
-/// The text of a record as markup: folded if it is long, and of a very long one the beginning, with the way to all of
-/// it.
+/// The text of a record as markup: folded if it is long, and of a very long one the beginning, with the way
+/// to all of it.
 pub(super) fn text_of(request: &PageRequest, record: &StoredRecord, text: &str) -> String {
     let shown = beginning(text, MAX_SHOWN);
     let rest = if shown.len() < text.len() {

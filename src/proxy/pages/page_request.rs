@@ -36,8 +36,8 @@ pub(in crate::proxy) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Reads the query. `in_path` is the scope in the address, `named` that of the address or the headers. Errors if a
-    /// parameter is not UTF-8, or is no number where it must be one.
+    /// Reads the query. `in_path` is the scope in the address, `named` that of the address or the headers.
+    /// Errors if a parameter is not UTF-8, or is no number where it must be one.
     pub(in crate::proxy) fn new(
         in_path: Option<&RequestScope>,
         named: Option<RequestScope>,
@@ -91,8 +91,8 @@ impl PageRequest {
         self.caller.has(Right::Forget)
     }
 
-    /// The partition that is looked at: that of the query, else that of the scope of the request, else the only one of
-    /// the caller.
+    /// The partition that is looked at: that of the query, else that of the scope of the request, else the
+    /// only one of the caller.
     pub(super) fn partition(&self) -> Option<&str> {
         let named = self.named.as_ref().map(|named| named.scope.partition.as_str());
         self.parameter("p").or(named).or(self.caller.only_partition())
@@ -105,7 +105,8 @@ impl PageRequest {
         named.or(self.partition().map(of_partition))
     }
 
-    /// All that the caller may see of the partition that is looked at, or of the whole store if it may see all of that.
+    /// All that the caller may see of the partition that is looked at, or of the whole store if it may see
+    /// all of that.
     pub(super) fn scopes(&self) -> Scopes {
         // No partition has an empty name.
         let whole = if self.caller.sees_all() { Scopes::All } else { Scopes::Partition(String::new()) };

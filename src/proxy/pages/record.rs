@@ -10,7 +10,8 @@ use crate::proxy::http::Page;
 use crate::record::{DOCUMENT, MEMORY, MESSAGE, StoredRecord, URI, kinds};
 use crate::store::{Select, Store};
 
-/// A memory, or the way to a message in its conversation, to a document, or to the conversation that the record is of.
+/// A memory, or the way to a message in its conversation, to a document, or to the conversation that the
+/// record is of.
 pub(super) fn show(store: &mut dyn Store, request: &PageRequest, settings: &Settings) -> Result<Shown> {
     let Some(mut record) = find(store, request)? else { return Ok(Shown::Missing) };
     let partition = record.scope.partition.clone();

@@ -68,7 +68,8 @@ pub(in crate::proxy) struct ChatRequest {
 }
 
 impl ChatRequest {
-    /// Parses a request for chat completions; `client` lives as long as the client waits. Errors name the member or the header at fault.
+    /// Parses a request for chat completions; `client` lives as long as the client waits. Errors name the
+    /// member or the header at fault.
     pub(in crate::proxy) fn parse(
         head: &Parts,
         body: &[u8],
@@ -97,8 +98,8 @@ impl ChatRequest {
         })
     }
 
-    /// The same request as one for another API; `None` if no conversation can be read from it. A client must not choose
-    /// a scope or an account.
+    /// The same request as one for another API; `None` if no conversation can be read from it. A client must
+    /// not choose a scope or an account.
     pub(in crate::proxy) fn for_api(mut self, api: Api, headers: &HeaderMap) -> Option<ChatRequest> {
         self.body.take("rsv");
         let mut parsed = api::Request::parse(api, std::mem::take(&mut self.body)).ok()?;

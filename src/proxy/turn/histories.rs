@@ -42,7 +42,8 @@ struct Loss {
 }
 
 impl Histories {
-    /// Marks a request whose session has lost its beginning, up to the end of the next turn that the user begins.
+    /// Marks a request whose session has lost its beginning, up to the end of the next turn that the user
+    /// begins.
     pub(super) fn mark(&self, scope: &Scope, request: &mut Request) {
         let is_own = !request.is_side_call() && !request.has_shared_session();
         let Some(session) = request.client_session().filter(|_| is_own) else { return };

@@ -21,8 +21,8 @@ impl TurnReport {
     }
 }
 
-/// Sets the headers of a turn: the account of its enrichment, if it came so far, why memory is degraded, and its mode.
-/// The response remembers the trace.
+/// Sets the headers of a turn: the account of its enrichment, if it came so far, why memory is degraded, and
+/// its mode. The response remembers the trace.
 pub(super) fn set(
     response: &mut HttpResponse,
     report: Option<&TurnReport>,

@@ -1,4 +1,5 @@
-//! Whether memory recalls and stores for a request: by the header `x-rsv-memory`, else by the partition's settings.
+//! Whether memory recalls and stores for a request: by the header `x-rsv-memory`, else by the partition's
+//! settings.
 
 use crate::access::{Caller, Right};
 use crate::config::Settings;
@@ -31,7 +32,8 @@ const MODE_NAMES: [(&str, MemoryMode); 4] = [
 ];
 
 impl MemoryMode {
-    /// The mode that the request names, else that of its partition, else full. Errors if there is no such mode.
+    /// The mode that the request names, else that of its partition, else full. Errors if there is no such
+    /// mode.
     pub(in crate::proxy) fn from_request(
         headers: &HeaderMap,
         settings: &Settings,

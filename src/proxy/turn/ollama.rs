@@ -1,7 +1,7 @@
 //! `POST /api/chat` and `POST /api/generate` with memory, and all else of Ollama's without.
 //!
-//! Requests are sent in Ollama's own format, so that its options keep their meaning: only the recalled block is added,
-//! and the answer is relayed unchanged. It is translated to OpenAI's format only to be stored.
+//! Requests are sent in Ollama's own format, so that its options keep their meaning: only the recalled block
+//! is added, and the answer is relayed unchanged. It is translated to OpenAI's format only to be stored.
 
 use super::chat_request::{ChatRequest, Override};
 use super::memory_headers::{self, TurnReport};

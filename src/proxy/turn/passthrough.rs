@@ -23,8 +23,8 @@ impl Passthrough {
         Passthrough { upstream: upstream.clone() }
     }
 
-    /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the model's and the
-    /// member `rsv`. `named` has the model and `rsv`.
+    /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the
+    /// model's and the member `rsv`. `named` has the model and `rsv`.
     pub(in crate::proxy) async fn relay(
         &self,
         name: &str,

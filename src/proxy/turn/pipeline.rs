@@ -1,5 +1,5 @@
-//! One turn in its steps: enrich the request, forward it to its provider, keep the answer. The answer is the line that
-//! the pipe of the tools gives.
+//! One turn in its steps: enrich the request, forward it to its provider, keep the answer. The answer is the
+//! line that the pipe of the tools gives.
 
 use super::chat_request::ChatRequest;
 use super::histories::Histories;
@@ -107,8 +107,8 @@ impl TurnPipeline {
         self
     }
 
-    /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard error, and
-    /// the turn continues without it.
+    /// Runs all steps of a turn whose answer is not streamed. A failure of memory is reported on standard
+    /// error, and the turn continues without it.
     pub(super) async fn run(self: &Arc<TurnPipeline>, request: ChatRequest) -> TurnOutcome {
         let caller = request.caller.clone();
         let (turn, mut enriched) = match self.begin(request).await {
@@ -232,8 +232,8 @@ impl TurnPipeline {
         self.config.metrics.timed(TurnStep::Provider, asked).await
     }
 
-    /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for is
-    /// stored only if there was no later attempt at the turn.
+    /// The last step: has a turn stored after it was answered. An answer that its client no longer waits for
+    /// is stored only if there was no later attempt at the turn.
     pub(in crate::proxy) async fn keep(&self, turn: ActiveTurn, response: &Object) {
         let is_awaited = turn.client.strong_count() > 0;
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
@@ -291,8 +291,8 @@ impl TurnPipeline {
         self.queue.degraded()
     }
 
-    /// Enriches the request. Turns of the scope that were answered before are stored first. If memory fails or takes too
-    /// long, the request continues with what is known by then, and the account says so.
+    /// Enriches the request. Turns of the scope that were answered before are stored first. If memory fails
+    /// or takes too long, the request continues with what is known by then, and the account says so.
     async fn enrich(
         self: &Arc<TurnPipeline>,
         request: Request,
@@ -337,8 +337,8 @@ impl TurnPipeline {
     }
 }
 
-/// The tokens of a turn: those that its provider reports, else its own count of the request, and an estimate of the
-/// answer.
+/// The tokens of a turn: those that its provider reports, else its own count of the request, and an estimate
+/// of the answer.
 fn spent(rsv: &Object, response: &Object) -> u64 {
     let account = rsv.object("account").ok().flatten().unwrap_or_default();
     let number = |name| account.integer(name).ok().flatten().and_then(|number| u64::try_from(number).ok());

@@ -64,8 +64,8 @@ impl RecallJob {
         self.with_turn(|turn| enrich::begin(store, request, turn, &self.options, diagnostics))
     }
 
-    /// Recalls, until the end of the schedule: by the question's vector, if it is made in time. While a slow model makes
-    /// it, what the words find is looked up.
+    /// Recalls, until the end of the schedule: by the question's vector, if it is made in time. While a slow
+    /// model makes it, what the words find is looked up.
     pub(super) async fn recall(self: &Arc<RecallJob>, begun: &Arc<Begun>, schedule: Schedule) -> Recalled {
         let Some(question) = begun.question() else { return self.find(begun, None, schedule, None).await };
         let Recaller { config, embedder, .. } = &*self.recaller;
@@ -82,8 +82,8 @@ impl RecallJob {
         }
     }
 
-    /// Searches, until the end of the schedule. `vector` is that of the question, if one is made; `known` is used if the
-    /// time does not suffice for more.
+    /// Searches, until the end of the schedule. `vector` is that of the question, if one is made; `known` is
+    /// used if the time does not suffice for more.
     async fn find(
         self: &Arc<RecallJob>,
         begun: &Arc<Begun>,

@@ -1,8 +1,8 @@
-//! Recognizes, by the store, a turn that a client sends again to another proxy, or to this one after a restart. Without
-//! the store, `retry_dedup.rs` knows those that it sends again to the same process.
+//! Recognizes, by the store, a turn that a client sends again to another proxy, or to this one after a
+//! restart. Without the store, `retry_dedup.rs` knows those that it sends again to the same process.
 //!
-//! A request is the same one if it has the same key, or if its client says that it sends it again. Without either, the
-//! same words may be another question.
+//! A request is the same one if it has the same key, or if its client says that it sends it again. Without
+//! either, the same words may be another question.
 
 use super::retry_dedup::TurnIdentity;
 use crate::api;

@@ -1,5 +1,5 @@
-//! A turn whose answer is streamed: its bytes are sent to the client as they arrive, and the answer is stored when
-//! they end or break off.
+//! A turn whose answer is streamed: its bytes are sent to the client as they arrive, and the answer is stored
+//! when they end or break off.
 
 use super::chat_request::ChatRequest;
 use super::memory_headers::TurnReport;
@@ -33,8 +33,8 @@ impl fmt::Display for BrokenStream {
     }
 }
 
-/// Runs a turn. Returns the response, which is sent as the answer arrives, and what memory did. `client` lives as long as
-/// the client waits.
+/// Runs a turn. Returns the response, which is sent as the answer arrives, and what memory did. `client`
+/// lives as long as the client waits.
 pub(super) async fn run(
     pipeline: &Arc<TurnPipeline>,
     config: &Arc<ProxyConfig>,
@@ -80,8 +80,8 @@ struct Relay {
 }
 
 impl Relay {
-    /// Sends the pieces until they end, or the client leaves, and has the turn stored: after the last piece, or before
-    /// it, if the turn is stored first.
+    /// Sends the pieces until they end, or the client leaves, and has the turn stored: after the last piece,
+    /// or before it, if the turn is stored first.
     async fn run(mut self) {
         let stores_first = self.config.stores_first();
         let (last, is_awaited) = self.send_pieces(stores_first).await;
@@ -112,8 +112,8 @@ impl Relay {
         }
     }
 
-    /// Sends the pieces as they arrive, until they end or the client leaves. Returns those that are still to be sent, the
-    /// end of the answer or its failure, and whether the client still waits.
+    /// Sends the pieces as they arrive, until they end or the client leaves. Returns those that are still to
+    /// be sent, the end of the answer or its failure, and whether the client still waits.
     async fn send_pieces(&mut self, stores_first: bool) -> (Vec<Result<Bytes, BrokenStream>>, bool) {
         let mut last = Vec::new();
         loop {

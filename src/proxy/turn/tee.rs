@@ -49,7 +49,8 @@ struct Lines {
 
 /// Passes the lines of a body on, or its pieces if it has none, and gathers it. When the body has ended, or
 /// was dropped, `on_end` gets what was gathered and how it ended, once.
-// By hand: futures-util can inspect the pieces of a stream, but does not say that one was dropped before its end.
+// By hand: futures-util can inspect the pieces of a stream, but does not say that one was dropped before its
+// end.
 pub(super) struct Tee<B: Body, F: FnOnce(Vec<u8>, BodyEnd) -> End> {
     inner: B,
     limit: usize,

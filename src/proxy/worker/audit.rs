@@ -1,8 +1,8 @@
-//! Writes the audit into the store, in the background: in the order of the requests, some rows at a time, so that no
-//! request waits for the disk.
+//! Writes the audit into the store, in the background: in the order of the requests, some rows at a time, so
+//! that no request waits for the disk.
 //!
-//! The queue is bounded. A store that fails is tried again until the proxy ends; rows that are not written by then, or
-//! for which there is no room meanwhile, are counted and reported.
+//! The queue is bounded. A store that fails is tried again until the proxy ends; rows that are not written by
+//! then, or for which there is no room meanwhile, are counted and reported.
 
 use super::blocking_pool::BlockingPool;
 use super::store_pool::StorePool;
@@ -126,7 +126,8 @@ impl AuditQueue {
         }
     }
 
-    /// Waits until all rows are written, within bounds. Returns the number of rows that were lost since the beginning.
+    /// Waits until all rows are written, within bounds. Returns the number of rows that were lost since the
+    /// beginning.
     pub(in crate::proxy) async fn finish(&self) -> u64 {
         self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
         self.wake.notify_all();
@@ -236,7 +237,8 @@ impl AuditQueue {
         }
     }
 
-    /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another attempt.
+    /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another
+    /// attempt.
     fn pause(&self, backoff: Duration) -> bool {
         let state = self.state();
         let backoff = if state.deadline.is_some() { MIN_BACKOFF } else { backoff };

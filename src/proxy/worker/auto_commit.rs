@@ -1,4 +1,5 @@
-//! Commits sessions by themselves, in the background: after a number of turns or tokens, or when nothing more is said.
+//! Commits sessions by themselves, in the background: after a number of turns or tokens, or when nothing more
+//! is said.
 
 use super::blocking_pool::BlockingPool;
 use super::degraded::{FailureReason, Failures};
@@ -305,7 +306,8 @@ impl AutoCommit {
         Ok(())
     }
 
-    /// The time that is left until a session is idle to which another proxy has added a turn; `None` if there is none.
+    /// The time that is left until a session is idle to which another proxy has added a turn; `None` if there
+    /// is none.
     fn time_left(&self, found: &Uncommitted) -> Option<Duration> {
         // With a fixed clock, no time passes.
         let last = found.messages.last().filter(|_| !self.config.clock.is_fixed())?;

@@ -1,7 +1,8 @@
 //! Makes vectors and synapses for the records that have none, in the background, and reindexes the words of
 //! those that an earlier release has indexed.
 //!
-//! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to look.
+//! There is no queue: the store knows which they are. A start, a stored turn and a request are signals to
+//! look.
 
 use super::blocking_pool::BlockingPool;
 use super::embedder::SharedEmbedder;
@@ -19,8 +20,8 @@ use tokio::task::JoinHandle;
 
 /// The number of messages that are embedded before requests take precedence.
 const BATCH_MESSAGES: usize = 8;
-/// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed --pending`
-/// does all.
+/// The number of messages, its own and older ones, that are embedded and linked for each turn; `rsv-embed
+/// --pending` does all.
 const ROUND_MESSAGES: usize = 256;
 /// The number of updates of the word index in a round.
 const ROUND_UPDATES: usize = 32;

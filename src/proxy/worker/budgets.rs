@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 /// The beginning of the names of the facts: `spent/DAY/TOKEN/PROXY`.
 const FACTS: &str = "spent/";
 
-/// The time for which the sums of other proxies are taken as known, and for which the store may take to tell them.
+/// The time for which the sums of other proxies are taken as known, and for which the store may take to tell
+/// them.
 const REREAD: Duration = Duration::from_secs(5);
 
 const DAY_MS: i64 = 86_400_000;
@@ -75,8 +76,8 @@ impl Budgets {
         Budgets { config: config.clone(), stores: stores.clone(), proxy, state: Mutex::default() }
     }
 
-    /// The purse of a caller; `None` if it has no budget. Errors if that of today is spent: a request that begins
-    /// before is answered whole.
+    /// The purse of a caller; `None` if it has no budget. Errors if that of today is spent: a request that
+    /// begins before is answered whole.
     pub(in crate::proxy) async fn open(
         self: &Arc<Budgets>,
         caller: &Caller,
@@ -96,7 +97,8 @@ impl Budgets {
         Err(Exhausted { text, wait: u64::try_from((reset - now).div_euclid(1000) + 1).unwrap_or(1) })
     }
 
-    /// Reads what other proxies have spent, unless that was done a moment ago. Without a store, what is known counts.
+    /// Reads what other proxies have spent, unless that was done a moment ago. Without a store, what is known
+    /// counts.
     async fn read_others(self: &Arc<Budgets>, name: &str, day: i64) {
         let is_known = |spent: &Spent| spent.read.is_some_and(|read| read.elapsed() < REREAD);
         if self.state_of(day).spent.get(name).is_some_and(is_known) {
@@ -127,7 +129,8 @@ impl Budgets {
         }
     }
 
-    /// Writes what was spent, until there is nothing new. If the store fails, what is spent next is written with it.
+    /// Writes what was spent, until there is nothing new. If the store fails, what is spent next is written
+    /// with it.
     async fn write(self: Arc<Budgets>) {
         loop {
             let changed = {
@@ -187,7 +190,8 @@ impl Budgets {
         format!("{FACTS}{day}/{name}/{}", self.proxy)
     }
 
-    /// The state on a day; what was spent on an earlier one is over. A day that is over already is the present one.
+    /// The state on a day; what was spent on an earlier one is over. A day that is over already is the
+    /// present one.
     fn state_of(&self, day: i64) -> MutexGuard<'_, State> {
         let mut state = self.state();
         if state.day < day {

@@ -1,4 +1,5 @@
-//! The tokens of a day that descriptions may take; a fact of the store has those that are spent, for all processes.
+//! The tokens of a day that descriptions may take; a fact of the store has those that are spent, for all
+//! processes.
 
 use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
@@ -26,7 +27,8 @@ impl DayTokens {
         Duration::from_millis((DAY_MS - self.clock.now().rem_euclid(DAY_MS)).unsigned_abs())
     }
 
-    /// Books the tokens that a description is expected to take, before they are spent. Returns whether the day has them.
+    /// Books the tokens that a description is expected to take, before they are spent. Returns whether the
+    /// day has them.
     pub(super) fn book(&self, store: &mut dyn Store, expected: u64) -> Result<bool> {
         let spent = self.spent(store)?.saturating_add(expected);
         if spent > self.limit {

@@ -1,5 +1,5 @@
-//! Decides whether memory is degraded, and for which reason, by the results of recall and storing: for the turn
-//! pipeline, the store queue, the header of responses and `GET /health`.
+//! Decides whether memory is degraded, and for which reason, by the results of recall and storing: for the
+//! turn pipeline, the store queue, the header of responses and `GET /health`.
 
 use crate::backfill;
 use crate::config::Settings;
@@ -28,8 +28,8 @@ pub(in crate::proxy) fn judge_recall<T>(
     }
 }
 
-/// Judges the embedder of a recall by its error. Nothing is degraded if none is installed and none was requested. Errors
-/// if the store cannot be read.
+/// Judges the embedder of a recall by its error. Nothing is degraded if none is installed and none was
+/// requested. Errors if the store cannot be read.
 pub(in crate::proxy) fn judge_embedder(
     error: Option<Error>,
     store: &mut dyn Store,

@@ -1,5 +1,6 @@
-//! Has a model describe uploaded documents in the background, as `rsv-view --stale | rsv-distill --model | rsv-ingest`
-//! does, within a bound of tokens a day. A document that is not described stays as it is until the next attempt.
+//! Has a model describe uploaded documents in the background, as `rsv-view --stale | rsv-distill --model |
+//! rsv-ingest` does, within a bound of tokens a day. A document that is not described stays as it is until
+//! the next attempt.
 
 use super::blocking_pool::BlockingPool;
 use super::day_tokens::DayTokens;
@@ -47,7 +48,8 @@ pub(in crate::proxy) struct DescribeJobs {
     model: Option<Result<Model>>,
     tokens: DayTokens,
     state: Mutex<DescribeState>,
-    /// Why documents are not described, by the partitions and the addresses at and below which they are; `None` for all.
+    /// Why documents are not described, by the partitions and the addresses at and below which they are;
+    /// `None` for all.
     failures: Failures<Option<(String, String)>>,
     /// A permit for the round that runs.
     may_run: Semaphore,
@@ -88,7 +90,8 @@ enum Undescribed {
 }
 
 impl DescribeJobs {
-    /// Jobs that describe nothing unless the settings say so. `on_stored` is called when a document was stored.
+    /// Jobs that describe nothing unless the settings say so. `on_stored` is called when a document was
+    /// stored.
     pub(in crate::proxy) fn new(
         config: &Arc<ProxyConfig>,
         blocking: &BlockingPool,
@@ -259,8 +262,9 @@ impl DescribeJobs {
         if state.is_ending { None } else { state.waiting.pop_front() }
     }
 
-    /// Describes the documents at and below an address that no model has described, each after its children. Returns why
-    /// some are not. Errors if the store or the provider fails. No connection is kept while the model is asked.
+    /// Describes the documents at and below an address that no model has described, each after its children.
+    /// Returns why some are not. Errors if the store or the provider fails. No connection is kept while the
+    /// model is asked.
     fn describe_below(&self, partition: &str, address: &Address) -> Result<Option<Undescribed>> {
         let stale = tree::stale(&mut *self.stores.open_to_serve()?, partition, address)?;
         let (mut abstracts, mut undescribed) = (HashMap::new(), None);
@@ -274,8 +278,8 @@ impl DescribeJobs {
         Ok(undescribed)
     }
 
-    /// Describes a document, if it has words, and the model is not known to fail with it. `abstracts` has the new ones of
-    /// those below it.
+    /// Describes a document, if it has words, and the model is not known to fail with it. `abstracts` has the
+    /// new ones of those below it.
     fn describe(
         &self,
         record: StoredRecord,

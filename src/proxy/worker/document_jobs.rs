@@ -40,8 +40,8 @@ const REASON_BYTES: u64 = 16 << 10;
 const MIN_BACKOFF: Duration = Duration::from_millis(200);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// How often uploads are looked for that another process has left: one that was killed, or still held its locks when
-/// this one began.
+/// How often uploads are looked for that another process has left: one that was killed, or still held its
+/// locks when this one began.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The documents as lines, and what the parser says, in the directory of an upload.
@@ -312,7 +312,8 @@ impl ObjectSource for NamedLines {
     }
 }
 
-/// Bounds the memory, the time and the output of a parser, where the system can bound those of another process.
+/// Bounds the memory, the time and the output of a parser, where the system can bound those of another
+/// process.
 #[cfg(target_os = "linux")]
 fn limit_resources(child: Option<u32>, bytes: u64) {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};

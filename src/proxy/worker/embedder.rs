@@ -1,5 +1,5 @@
-//! The one embedder of the proxy, loaded at its first use: for questions, for `/v1/embeddings`, and in the background
-//! for the messages that the proxy stores.
+//! The one embedder of the proxy, loaded at its first use: for questions, for `/v1/embeddings`, and in the
+//! background for the messages that the proxy stores.
 
 use super::blocking_pool::BlockingPool;
 use super::store_pool::StorePool;

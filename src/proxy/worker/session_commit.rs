@@ -1,5 +1,5 @@
-//! The commit of a session, as the pipe does it: `rsv-view --uncommitted | rsv-distill --commit | rsv-link --near |
-//! rsv-merge | rsv-ingest`.
+//! The commit of a session, as the pipe does it: `rsv-view --uncommitted | rsv-distill --commit | rsv-link
+//! --near | rsv-merge | rsv-ingest`.
 
 use super::degraded::{FailureReason, Failures};
 use super::embedder::SharedEmbedder;
@@ -101,8 +101,8 @@ impl SessionCommits {
         RunningCommit { commits: self, session }
     }
 
-    /// Waits until no other process commits a session by a model, which is not to be asked twice. A commit by rule takes
-    /// milliseconds, and the store refuses the second of two. Errors if that takes too long.
+    /// Waits until no other process commits a session by a model, which is not to be asked twice. A commit by
+    /// rule takes milliseconds, and the store refuses the second of two. Errors if that takes too long.
     fn claim(&self, session: &Scope) -> Result<Option<Claim>> {
         if self.config.settings.text("session.model").is_none() {
             return Ok(None);

@@ -5,7 +5,8 @@
 //! is replaced by a rename too. The process that works on an upload holds a lock on the file `lock` in it, so
 //! that several may use one spool, and another takes over the work of one that was killed.
 //!
-//! Each store has a spool of its own (`Settings::spool_directory`): an upload is stored where it was accepted for.
+//! Each store has a spool of its own (`Settings::spool_directory`): an upload is stored where it was accepted
+//! for.
 
 use crate::error::{Context, Error, Result};
 use crate::file_name;
@@ -130,8 +131,8 @@ impl Spool {
         }
     }
 
-    /// The uploads that wait in the directory above, where the first version had those of all servers: nothing says for
-    /// which they are.
+    /// The uploads that wait in the directory above, where the first version had those of all servers:
+    /// nothing says for which they are.
     pub(super) fn unassigned(&self) -> Vec<PathBuf> {
         let above = self.0.as_ref().ok().and_then(|spool| spool.parent());
         let is_waiting = |path: &PathBuf| {
@@ -168,7 +169,8 @@ impl UploadDraft {
         create_private(spool)?;
         let directory = spool.join(format!(".{doc_id}"));
         create_private(&directory)?;
-        // The lock is held before it has its name: another process removes an unfinished upload whose lock is free.
+        // The lock is held before it has its name: another process removes an unfinished upload whose lock is
+        // free.
         let draft = directory.join(format!("{LOCK_FILE}.new"));
         let lock = File::create(&draft)?;
         lock.lock()?;
@@ -249,7 +251,8 @@ impl ClaimedUpload {
     }
 }
 
-/// The name under which a file is kept: the last part of the path that a client sent, without control characters.
+/// The name under which a file is kept: the last part of the path that a client sent, without control
+/// characters.
 pub(in crate::proxy) fn safe_name(sent: &str) -> String {
     let last = sent.rsplit(['/', '\\']).next().unwrap_or_default();
     let name: String = last.chars().map(|c| if c.is_control() { '_' } else { c }).collect();

@@ -101,8 +101,8 @@ impl StorePool {
         self.state().jobs.len()
     }
 
-    /// Runs `work` with a connection of its own. Errors if the store cannot be read: one record is looked at first,
-    /// however many there are.
+    /// Runs `work` with a connection of its own. Errors if the store cannot be read: one record is looked at
+    /// first, however many there are.
     pub(in crate::proxy) async fn read<T: Send + 'static>(
         self: &Arc<StorePool>,
         work: impl FnOnce(&mut dyn Store) -> Result<T> + Send + 'static,

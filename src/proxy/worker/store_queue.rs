@@ -1,8 +1,8 @@
-//! Stores turns after they were answered, in their order. Turns that arrive during a write are written together, so
-//! that clients do not wait for the disk once each.
+//! Stores turns after they were answered, in their order. Turns that arrive during a write are written
+//! together, so that clients do not wait for the disk once each.
 //!
-//! The queue is bounded. A store that fails is tried again until the proxy ends; a turn that is not stored by then,
-//! or for which there is no room meanwhile, is named on standard error.
+//! The queue is bounded. A store that fails is tried again until the proxy ends; a turn that is not stored by
+//! then, or for which there is no room meanwhile, is named on standard error.
 
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
@@ -179,8 +179,8 @@ impl StoreQueue {
         }
     }
 
-    /// Queues a turn. If there is no room, waits for some; while the store fails, the turn is lost instead. With
-    /// `proxy.store_first`, waits until the turn is stored, but for a store that fails or is too slow.
+    /// Queues a turn. If there is no room, waits for some; while the store fails, the turn is lost instead.
+    /// With `proxy.store_first`, waits until the turn is stored, but for a store that fails or is too slow.
     pub(in crate::proxy) async fn push(self: &Arc<StoreQueue>, turn: QueuedTurn) {
         let turn = Arc::new(turn);
         let mut refusal = None;
@@ -209,8 +209,8 @@ impl StoreQueue {
         }
     }
 
-    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost. Returns the
-    /// number of turns that were lost since the beginning.
+    /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost.
+    /// Returns the number of turns that were lost since the beginning.
     pub(in crate::proxy) async fn finish(&self) -> usize {
         self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
         self.ending.notify_all();
@@ -349,7 +349,8 @@ impl StoreQueue {
         self.changed.notify_waiters();
     }
 
-    /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another attempt.
+    /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another
+    /// attempt.
     fn pause(&self, backoff: Duration) -> bool {
         let state = self.state();
         let backoff = if state.deadline.is_some() { MIN_BACKOFF } else { backoff };

@@ -9,7 +9,8 @@ use crate::store::Store;
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
-/// Stores a line whole; errors call it by a name. Errors if it is not valid or is refused, or if the store fails.
+/// Stores a line whole; errors call it by a name. Errors if it is not valid or is refused, or if the store
+/// fails.
 pub(super) fn store_line(
     config: &ProxyConfig,
     store: &mut dyn Store,

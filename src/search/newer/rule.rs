@@ -1,5 +1,6 @@
-//! The rule by which a later message supersedes an earlier one: it says of the same subject that something changed, or
-//! gives another value of the same kind. rsv-search(1) says how it was found and what it gets right.
+//! The rule by which a later message supersedes an earlier one: it says of the same subject that something
+//! changed, or gives another value of the same kind. rsv-search(1) says how it was found and what it gets
+//! right.
 
 use crate::text::{Clause, Value, ValueKind, is_measure};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,8 +17,8 @@ const MIN_MESSAGES: f64 = 50.0;
 
 /// The least weight of the words in common for any reason.
 const LEAST: f64 = 0.7;
-/// The least weight of the words in common where a phrase before a value tells the change of a count, and of any other
-/// value.
+/// The least weight of the words in common where a phrase before a value tells the change of a count, and of
+/// any other value.
 const COUNT_AFTER_CUE: f64 = 0.7;
 const VALUE_AFTER_CUE: f64 = 0.9;
 const MEASURE_AFTER_CUE: f64 = 1.2;
@@ -25,7 +26,8 @@ const MEASURE_AFTER_CUE: f64 = 1.2;
 const COUNT_WITH_CUE: f64 = 0.7;
 const VALUE_WITH_CUE: f64 = 1.0;
 const BARE_WITH_CUE: f64 = 1.4;
-/// The least weight of the words in common, and their share of the older clause, for a phrase without a value.
+/// The least weight of the words in common, and their share of the older clause, for a phrase without a
+/// value.
 const CUE_ALONE: f64 = 1.0;
 const SHARE_WITH_CUE: f64 = 0.4;
 /// The least weight and shares of both clauses for another value without a phrase.
@@ -96,7 +98,8 @@ impl<'a> Statements<'a> {
     }
 }
 
-/// The reason why one message supersedes another; `None` if it does not. At most `left` clauses are compared with another one, and taken from it.
+/// The reason why one message supersedes another; `None` if it does not. At most `left` clauses are compared
+/// with another one, and taken from it.
 pub(super) fn superseded(
     older: &Statements,
     newer: &Statements,
@@ -227,7 +230,8 @@ fn near(clauses: &[Clause], at: usize) -> FxHashSet<&str> {
     all.into_iter().flatten().flat_map(|clause| clause.words.iter().map(String::as_str)).collect()
 }
 
-/// Whether two clauses are about two things of a kind: the left one and the right one, or the first and the second.
+/// Whether two clauses are about two things of a kind: the left one and the right one, or the first and the
+/// second.
 fn are_opposed(old: &Clause, new: &Clause) -> bool {
     let is_opposed = |(row, _): &&(usize, usize)| {
         let of = |clause: &Clause| -> Vec<usize> {
@@ -243,7 +247,8 @@ fn are_opposed(old: &Clause, new: &Clause) -> bool {
         || !new.tells_change && old.values.iter().any(|old| new.values.iter().any(|new| are_two(old, new)))
 }
 
-/// The kinds of values that both clauses have without an equal one. `near` are the words around the newer clause.
+/// The kinds of values that both clauses have without an equal one. `near` are the words around the newer
+/// clause.
 fn differences<'a>(old: &'a Clause, new: &'a Clause, near: &FxHashSet<&str>) -> Vec<Difference<'a>> {
     let of = |clause: &'a Clause, kind: ValueKind| -> Vec<&'a Value> {
         clause.values.iter().filter(|value| value.kind == kind).collect()
@@ -317,8 +322,8 @@ mod tests {
     use crate::text::statements;
     use std::collections::BTreeMap;
 
-    /// The labelled pairs of a file: for each kind and language, how many supersede, how many of these are found, and
-    /// how many others are.
+    /// The labelled pairs of a file: for each kind and language, how many supersede, how many of these are
+    /// found, and how many others are.
     fn judged(text: &str) -> BTreeMap<String, [usize; 3]> {
         let mut counts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
         for line in text.lines() {

@@ -1,10 +1,11 @@
 //! The nodes that words and meaning find below the targets, with their own scores.
 //!
-//! The own score of a node is that of every hybrid search, and a part for the way in which it has the words of
-//! the question: for the neighbours among them that are neighbours in its texts, and for those in its title and
-//! its headings. An author puts there what a section is about, and a term of several words names one thing.
-//! Words that few candidates have count more. A directory without a text of its own repeats its descendants,
-//! and answers less. `scripts/bench tree` measures the worth of each, and of the ways through the tree.
+//! The own score of a node is that of every hybrid search, and a part for the way in which it has the words
+//! of the question: for the neighbours among them that are neighbours in its texts, and for those in its
+//! title and its headings. An author puts there what a section is about, and a term of several words names
+//! one thing. Words that few candidates have count more. A directory without a text of its own repeats its
+//! descendants, and answers less. `scripts/bench tree` measures the worth of each, and of the ways through
+//! the tree.
 
 use super::step::{Exclusion, Step};
 use crate::error::Result;

@@ -2,16 +2,17 @@
 //! question which the text shown of the document lacks.
 //!
 //! An overview is written before anyone asks, and may leave out the one sentence that is needed. This is a
-//! summary with regard to a question (Tombros and Sanderson, 1998), by greedy maximum coverage: of the sentences,
-//! the one that adds most words and neighbouring pairs of words comes first, as long as there is room. It follows
-//! from the question and the version of the document alone, so that later requests of a turn show the same.
+//! summary with regard to a question (Tombros and Sanderson, 1998), by greedy maximum coverage: of the
+//! sentences, the one that adds most words and neighbouring pairs of words comes first, as long as there is
+//! room. It follows from the question and the version of the document alone, so that later requests of a turn
+//! show the same.
 
 use crate::ranking::weights;
 use crate::record::{DOCUMENT, PASSAGE, StoredRecord};
 use crate::text::{Coverage, Phrasing};
 
-/// The greatest length of a passage, in characters. With it, the overviews of the first hits take about a third of the
-/// tokens of their contents (`scripts/bench tree`).
+/// The greatest length of a passage, in characters. With it, the overviews of the first hits take about a
+/// third of the tokens of their contents (`scripts/bench tree`).
 const MAX_CHARS: usize = 480;
 /// The mark between sentences that are not adjacent.
 const GAP: &str = " … ";
@@ -79,8 +80,8 @@ fn passage(document: &StoredRecord, question: &Phrasing) -> Option<String> {
 const ITEM_MARKS: [&str; 5] = ["- ", "* ", "+ ", "| ", "> "];
 const CODE_FENCE: &str = "```";
 
-/// The sentences of a text in Markdown, its lines of code and its rows, each on one line and of at most `MAX_CHARS`.
-/// Headings are in the overview.
+/// The sentences of a text in Markdown, its lines of code and its rows, each on one line and of at most
+/// `MAX_CHARS`. Headings are in the overview.
 fn units(text: &str) -> Vec<String> {
     let (mut units, mut paragraph, mut is_code) = (Vec::new(), String::new(), false);
     for line in text.lines().map(str::trim) {

@@ -1,10 +1,10 @@
 //! The way down the tree: best-first search from the targets and the best directories.
 //!
-//! A node's score is `OWN_SHARE` of its own score and, for the rest, the score of the directory that was visited above
-//! it. The directory with the best score is visited next: its children get their scores, and those that have candidates
-//! below them wait to be visited. A node that is no candidate has an own score of 0. The search ends when the first
-//! hits have stayed the same for `STABLE_ROUNDS` directories and no other candidate can be among them, or when nothing
-//! waits.
+//! A node's score is `OWN_SHARE` of its own score and, for the rest, the score of the directory that was
+//! visited above it. The directory with the best score is visited next: its children get their scores, and
+//! those that have candidates below them wait to be visited. A node that is no candidate has an own score of
+//! 0. The search ends when the first hits have stayed the same for `STABLE_ROUNDS` directories and no other
+//! candidate can be among them, or when nothing waits.
 
 use super::candidates::Candidate;
 use super::step::Step;
@@ -34,8 +34,8 @@ impl Ord for Waiting {
     }
 }
 
-/// Gives the candidates their scores, and marks those whose directory was visited. The targets have the best own score
-/// of all, so that nodes near them do not rank behind deep ones.
+/// Gives the candidates their scores, and marks those whose directory was visited. The targets have the best
+/// own score of all, so that nodes near them do not rank behind deep ones.
 pub(super) fn descend(
     targets: &[Address],
     candidates: &mut [Candidate],

@@ -18,8 +18,9 @@ pub fn set_level(hits: &mut [Hit], level: Option<u8>, for_people: bool) {
     }
 }
 
-/// A document with the texts of a level of detail: 0 the abstract, 1 the overview and the passage too, 2 all. Without a
-/// level, as 1, and the content if there is neither. For people, only the most detailed of these texts.
+/// A document with the texts of a level of detail: 0 the abstract, 1 the overview and the passage too, 2 all.
+/// Without a level, as 1, and the content if there is neither. For people, only the most detailed of these
+/// texts.
 fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> StoredRecord {
     if record.kind != &DOCUMENT {
         return record;
@@ -37,7 +38,8 @@ fn at_level(record: StoredRecord, level: Option<u8>, for_people: bool) -> Stored
     record
 }
 
-/// Says in words why a record is a hit: `words and meaning (keyword 7.31, cosine 0.62), in a directory that matches`.
+/// Says in words why a record is a hit: `words and meaning (keyword 7.31, cosine 0.62), in a directory that
+/// matches`.
 pub fn match_reason(hit: &Hit) -> String {
     let part =
         |name: &str| hit.parts.iter().find(|(own, part)| own == name && *part > 0.0).map(|(_, part)| *part);

@@ -21,7 +21,8 @@ pub enum Step {
     },
     /// A directory with this score is visited; this many of its children are candidates, or lead to some.
     Directory { uri: Address, score: f64, children: usize },
-    /// A node has a score: its own, or, below a directory scored `parent`, `OWN_SHARE` of it and the rest of that.
+    /// A node has a score: its own, or, below a directory scored `parent`, `OWN_SHARE` of it and the rest of
+    /// that.
     Candidate { uri: Address, own: f64, parent: Option<f64>, score: f64 },
     /// Something is no hit. The score is known if it was visited, its own score if it was found at all, and
     /// of a duplicate the better one that says the same.

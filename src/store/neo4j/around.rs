@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// The number of bytes that a position takes in a request without its id.
 const POSITION_BYTES: usize = 16;
 
-/// A neighbour: the position of the record whose neighbour it is, whether it precedes that record, the neighbour
-/// itself, and the nearness of its vector.
+/// A neighbour: the position of the record whose neighbour it is, whether it precedes that record, the
+/// neighbour itself, and the nearness of its vector.
 type Neighbour = (usize, bool, ListedRecord, Option<f64>, Option<Vec<f64>>);
 
 impl Neo4j {

@@ -36,8 +36,8 @@ pub(super) struct Batch {
     pub(super) models: Models,
     pub(super) vectors: HashMap<(String, String), Vec<f32>>,
     pub(super) links: HashSet<LinkKey>,
-    /// The records that have a link of a relation of which all were read, by relation and id: as its source, and as its
-    /// target.
+    /// The records that have a link of a relation of which all were read, by relation and id: as its source,
+    /// and as its target.
     pub(super) sources: HashSet<(String, String)>,
     pub(super) targets: HashSet<(String, String)>,
     pub(super) old_versions: HashMap<String, OldVersion>,
@@ -232,8 +232,8 @@ impl Batch {
         self.track(record);
     }
 
-    /// Moves a record to another name of its partition; its vectors and links stay. Returns the number of its node, and
-    /// that of the change.
+    /// Moves a record to another name of its partition; its vectors and links stay. Returns the number of its
+    /// node, and that of the change.
     pub(super) fn move_record(
         &mut self,
         existing: &StoredRecord,

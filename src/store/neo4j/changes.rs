@@ -13,9 +13,10 @@ use super::record_node::listed;
 use super::statements::kind_position;
 use crate::record::{MESSAGE, RecordKind, check_relation};
 
-/// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All numbers come
-/// from one node, which a writer locks from the beginning of its transaction. So a number becomes visible after all
-/// smaller ones, and two writers never deadlock. In a graph of a later version, the number is that version below 0.
+/// Takes the writers' lock, reserves `$count` numbers, and returns the first of them and the models. All
+/// numbers come from one node, which a writer locks from the beginning of its transaction. So a number
+/// becomes visible after all smaller ones, and two writers never deadlock. In a graph of a later version, the
+/// number is that version below 0.
 macro_rules! lock {
     () => {
         "MERGE (store:RsvStore {one: true}) ON CREATE SET store.n = 0, store.version = $version
@@ -76,8 +77,8 @@ macro_rules! existing {
 }
 const EXISTING: &str = concat!("WITH 0 AS n ", existing!());
 const LOCK_AND_EXISTING: &str = concat!(lock!(), existing!(), ", n, models");
-/// The nodes that may be the same as a record of a kind with a natural key: they have the same time, scope, trace and
-/// role. Nodes with more links come first.
+/// The nodes that may be the same as a record of a kind with a natural key: they have the same time, scope,
+/// trace and role. Nodes with more links come first.
 const TWINS: &str = concat!(
     "UNWIND $twins{at} AS row
     MATCH (m:{label}) USING INDEX m:{label}({index}) WHERE {trace} m.timestamp = row.timestamp
@@ -93,8 +94,8 @@ const TWINS: &str = concat!(
 const COLLECT_TWINS: &str = "
     CALL () { {each} } RETURN collect([i, element, record, vector]) AS twins";
 
-/// Reads the existing records; takes the lock if `with_lock`, else it must be held. Records of the kinds in `keyed` may
-/// exist under another id.
+/// Reads the existing records; takes the lock if `with_lock`, else it must be held. Records of the kinds in
+/// `keyed` may exist under another id.
 pub(super) fn existing(with_lock: bool, kinds: &[&RecordKind], keyed: &[&RecordKind]) -> String {
     let of_kind = |(at, kind): (usize, &&RecordKind)| {
         let (index, trace) = if kind.traced {
@@ -166,8 +167,8 @@ const REPLACE_RECORDS: &str = concat!(
     numbered_rows!(),
     "MATCH (m:RsvRecord {rsv_id: row.rsv_id}) {reset} SET m{labels} SET m = row SET m.changed = n"
 );
-/// Moves records to another name of their partition: they keep their nodes, numbers, vectors and links, and these are
-/// changes too. The links of a record that gets another id are passed on again.
+/// Moves records to another name of their partition: they keep their nodes, numbers, vectors and links, and
+/// these are changes too. The links of a record that gets another id are passed on again.
 pub(super) const MOVE_RECORDS: &str = "
     UNWIND $rows AS row MATCH (m:RsvRecord {rsv_id: row.id}) SET m += row.properties SET m.changed = row.n
     WITH m, row
@@ -178,8 +179,8 @@ pub(super) const MOVE_RECORDS: &str = "
     CALL (m, row) {
       MATCH (m)-[l]-(:RsvRecord) WHERE row.id <> m.rsv_id AND NOT l:CHILD_OF SET l.n = row.n
     }";
-/// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes time that
-/// grows with N.
+/// Finds its records without an index: in a transaction that has removed N nodes, each use of an index takes
+/// time that grows with N.
 pub(super) const REMOVE_RECORDS: &str = "
     UNWIND $rows AS row MATCH (r) WHERE elementId(r) = row.element OPTIONAL MATCH (r)-[:HAS_EMBEDDING]->(e)
     WITH r, collect(e) AS vectors FOREACH (e IN vectors | DETACH DELETE e) DETACH DELETE r";
@@ -214,8 +215,8 @@ pub(super) const MARK_DOUBLES: &str = "
       (o:MessageNode&RsvRecord) WHERE o.trace_id = m.trace_id AND o.timestamp = m.timestamp AND o.partition = m.partition
       AND o.instance = m.instance AND o.role = m.role AND o.content = m.content
     } SET m:RsvDouble RETURN count(m) AS count";
-/// One statement for each relation: if the type is a parameter, the server (5.26.0) caches the first value that it
-/// gets.
+/// One statement for each relation: if the type is a parameter, the server (5.26.0) caches the first value
+/// that it gets.
 const ADD_LINKS: &str = "
     UNWIND $rows AS row MATCH (a:RsvRecord {rsv_id: row.from}) MATCH (b:RsvRecord {rsv_id: row.to})
     CREATE (a)-[l:{rel}]->(b) SET l = row.properties";
@@ -257,8 +258,8 @@ pub(super) fn add_links(rel: &str) -> Option<String> {
     for_relation(ADD_LINKS, rel)
 }
 
-/// Puts the labels of a kind's records in place of `{labels}`; `missing_models` are the models of which they lack a
-/// vector.
+/// Puts the labels of a kind's records in place of `{labels}`; `missing_models` are the models of which they
+/// lack a vector.
 pub(super) fn for_labels(statement: &str, kind: &RecordKind, missing_models: &[i64]) -> String {
     let own = match kind.versions {
         _ if *kind == MESSAGE => ":RsvMessage",

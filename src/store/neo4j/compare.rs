@@ -1,4 +1,5 @@
-//! Compares unlinked vectors with the others of their collections, or with their nearest neighbours in the vector index.
+//! Compares unlinked vectors with the others of their collections, or with their nearest neighbours in the
+//! vector index.
 
 use crate::store::synapses::{Compare, Compared, Near};
 use crate::vector::QuantizedQuery;
@@ -10,7 +11,8 @@ const ERROR_BOUND: f32 = 1e-4;
 /// The error bound of a nearness (0 to 1) from the index, whose numbers have 8 bits.
 const INDEX_ERROR_BOUND: f64 = 0.01;
 
-/// A record and its vector as a statement lists them: n, id, timestamp, version, numbers, whether it is unlinked.
+/// A record and its vector as a statement lists them: n, id, timestamp, version, numbers, whether it is
+/// unlinked.
 pub(super) type ListedVector = (i64, String, i64, i64, Vec<f64>, bool);
 
 /// A record and its vector.
@@ -38,8 +40,8 @@ impl Vector {
     }
 }
 
-/// The vectors of the collections that the index found near a vector, and the nearness (0 to 1) of the last one that it
-/// returned.
+/// The vectors of the collections that the index found near a vector, and the nearness (0 to 1) of the last
+/// one that it returned.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) least: f64,

@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The number of rows in one statement.
 pub(super) const ROWS: usize = 500;
 
-/// The number of numbers that a record of a batch needs, without the links that follow from it: one each for itself,
-/// its vector, a new collection and a new model.
+/// The number of numbers that a record of a batch needs, without the links that follow from it: one each for
+/// itself, its vector, a new collection and a new model.
 const NUMBERS: usize = 4;
 
 /// Takes the writers' lock, and reads all records that a batch names; `forgotten` says what happens to
@@ -132,16 +132,16 @@ pub(super) fn read_about(
     Ok(all)
 }
 
-/// The values that were counted for a record: the position of its kind, id, n, partition, instance, words, length,
-/// models, element id.
+/// The values that were counted for a record: the position of its kind, id, n, partition, instance, words,
+/// length, models, element id.
 type Counted = (Option<usize>, String, i64, String, String, Option<String>, Option<i64>, Vec<String>, String);
 
-/// An existing record: id, the position of its kind, partition, instance, timestamp, role; and, if it is to be
-/// compared, content and extra.
+/// An existing record: id, the position of its kind, partition, instance, timestamp, role; and, if it is to
+/// be compared, content and extra.
 type Existing = (String, Option<usize>, String, String, i64, Option<String>, Option<String>, Option<String>);
 
-/// A node that may be the same as a record of the batch: the position of that record, the node's element id, the node,
-/// and its vector.
+/// A node that may be the same as a record of the batch: the position of that record, the node's element id,
+/// the node, and its vector.
 type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
 
 /// Adds the values of a row.

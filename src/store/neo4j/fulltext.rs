@@ -1,7 +1,7 @@
 //! The text of a record in the server's full-text index, and the queries to that index.
 //!
-//! The indexed text is the collection of a record, its words, and their stems in the languages that it may be in, so
-//! that a match in the index is a match of the search.
+//! The indexed text is the collection of a record, its words, and their stems in the languages that it may be
+//! in, so that a match in the index is a match of the search.
 
 use crate::ranking::bm25::Corpus;
 use crate::ranking::query_token::QueryToken;
@@ -11,16 +11,16 @@ use crate::text::languages::Stem;
 use crate::text::terms::{self, Occur};
 use std::collections::BTreeSet;
 
-/// The greatest depth of nested clauses in a query, and their greatest number: Lucene takes 1024 (`maxClauseCount`),
-/// and a word and its stem in two versions are four.
+/// The greatest depth of nested clauses in a query, and their greatest number: Lucene takes 1024
+/// (`maxClauseCount`), and a word and its stem in two versions are four.
 const MAX_DEPTH: usize = 3;
 const MAX_CLAUSES: usize = 250;
 
 /// The words of a record in the index. A change of them, or of what they follow from, brings a migration
 /// (`changes/reindex.rs`).
 pub(super) struct IndexedText {
-    /// `@` and the number of its collection, its stems in English, those in the other languages that it may be in with
-    /// the language's code (`_de_haus`), each preceded by `_`, and its words.
+    /// `@` and the number of its collection, its stems in English, those in the other languages that it may
+    /// be in with the language's code (`_de_haus`), each preceded by `_`, and its words.
     pub(super) words: String,
     /// Those in English.
     pub(super) stems: BTreeSet<String>,
@@ -57,8 +57,8 @@ pub(super) fn indexed_stems(indexed: &str) -> Option<(i64, Vec<&str>)> {
     Some((collection, stems.filter(|stem| !stem.contains('_')).collect()))
 }
 
-/// The stem of a token that is English alone and begins with it: every record that holds the token holds that stem.
-/// None for a token whose earlier form some records have.
+/// The stem of a token that is English alone and begins with it: every record that holds the token holds that
+/// stem. None for a token whose earlier form some records have.
 pub(super) fn whole_stem(token: &QueryToken) -> Option<&str> {
     match earlier_pattern(token) {
         Some(_) => None,
@@ -84,8 +84,8 @@ fn own_pattern(token: &QueryToken) -> String {
     pattern_of(&token.text, &token.stems, own_stem(token).is_some())
 }
 
-/// The clause for a token in the records whose words are of the version before, if it is another. That version had the
-/// stems of English.
+/// The clause for a token in the records whose words are of the version before, if it is another. That
+/// version had the stems of English.
 fn earlier_pattern(token: &QueryToken) -> Option<String> {
     let text = &token.earlier.as_ref()?.text;
     let stems = if token.stems.is_empty() { Vec::new() } else { Languages::ENGLISH.stems(text) };
@@ -93,7 +93,8 @@ fn earlier_pattern(token: &QueryToken) -> Option<String> {
     Some(pattern_of(text, &stems, is_whole)).filter(|earlier| *earlier != own_pattern(token))
 }
 
-/// The clause for a text: its stem, where that stands for it; else both; without a stem all words that have it.
+/// The clause for a text: its stem, where that stands for it; else both; without a stem all words that have
+/// it.
 fn pattern_of(text: &str, stems: &[Stem], is_whole: bool) -> String {
     let names: Vec<String> = stems.iter().map(|stem| format!("_{}", stem.key())).collect();
     match &names[..] {
@@ -109,8 +110,8 @@ pub(super) fn joined(tokens: &[QueryToken], occur: Occur) -> String {
     tokens.iter().map(pattern).collect::<Vec<_>>().join(operator)
 }
 
-/// The query for the records whose tokens together have at least the idf `min_idf`; for some more where an exact query
-/// would have too many clauses.
+/// The query for the records whose tokens together have at least the idf `min_idf`; for some more where an
+/// exact query would have too many clauses.
 pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64) -> String {
     let occurring = tokens.iter().filter(|token| token.doc_freq > 0);
     let clauses: Vec<(String, f64)> =
@@ -122,8 +123,8 @@ pub(super) fn with_min_idf(tokens: &[QueryToken], corpus: &Corpus, min_idf: f64)
     question.unwrap_or_else(|| joined(tokens, Occur::Any))
 }
 
-/// The clauses of such a query, nested up to `depth`; empty if no combination reaches `min_idf`, `None` if it needs
-/// more clauses than are left.
+/// The clauses of such a query, nested up to `depth`; empty if no combination reaches `min_idf`, `None` if it
+/// needs more clauses than are left.
 fn combinations(clauses: &[(String, f64)], min_idf: f64, depth: usize, left: &mut usize) -> Option<String> {
     let mut rest: f64 = clauses.iter().map(|(_, idf)| idf).sum();
     let mut any = Vec::new();

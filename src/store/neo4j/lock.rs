@@ -23,8 +23,8 @@ pub(super) fn lock_params(count: usize) -> Params {
     Params::new().with("version", changes::VERSION).with("count", number(count))
 }
 
-/// The row that is read with the writers' lock. Errors if a later release has brought the graph to its version, which is
-/// in the place of the number then: this one would not keep up what it does not know.
+/// The row that is read with the writers' lock. Errors if a later release has brought the graph to its
+/// version, which is in the place of the number then: this one would not keep up what it does not know.
 pub(super) fn locked(row: &Row) -> DbResult<(i64, Models)> {
     let n: i64 = row.get("n")?;
     if n < 0 {

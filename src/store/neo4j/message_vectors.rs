@@ -1,9 +1,10 @@
-//! Vectors in messages, as Reservoir's documents have them: the property `embedding` of a message is its vector of the
-//! model by which the store is searched, and the index `messageEmbeddings` finds messages by it. It is a second copy of
-//! each vector, so a graph has them only once it was taken over (`rsv-link --adopt`).
+//! Vectors in messages, as Reservoir's documents have them: the property `embedding` of a message is its
+//! vector of the model by which the store is searched, and the index `messageEmbeddings` finds messages by
+//! it. It is a second copy of each vector, so a graph has them only once it was taken over (`rsv-link
+//! --adopt`).
 //!
-//! The node of the store names the model. From then on whoever writes a vector of it writes it into its message too;
-//! the earlier messages get theirs in the order of their numbers, some in each transaction.
+//! The node of the store names the model. From then on whoever writes a vector of it writes it into its
+//! message too; the earlier messages get theirs in the order of their numbers, some in each transaction.
 
 use super::changes::{self, message_vectors as statements};
 use super::error::{DbError, DbResult};
@@ -35,8 +36,8 @@ impl Neo4j {
     /// Has messages hold the vectors of the model by which the store is searched, if they hold any. After an
     /// interruption, the next call continues. Fails if the server does.
     pub(super) fn update_message_vectors(&self) -> DbResult<()> {
-        // Another process may choose another model before this one has the lock: then nothing is changed, and that
-        // choice is read.
+        // Another process may choose another model before this one has the lock: then nothing is changed, and
+        // that choice is read.
         let is_unfinished = loop {
             let params = Params::new().with("fact", MODEL_FACT);
             let Some(state) = self.server.row(statements::STATE, params)? else { return Ok(()) };
@@ -58,8 +59,8 @@ impl Neo4j {
         Ok(())
     }
 
-    /// Errors if another index has the name of the index of messages, or another vector index their property, which can
-    /// have only one.
+    /// Errors if another index has the name of the index of messages, or another vector index their property,
+    /// which can have only one.
     pub(super) fn check_message_index(&self) -> DbResult<()> {
         let taken = |name: &str, what: &str| {
             Err(DbError::Invalid(format!(
@@ -77,9 +78,9 @@ impl Neo4j {
         Ok(())
     }
 
-    /// Makes the index of messages for vectors of a dimension, in place of one for others; one that a user made of the
-    /// name, the property, or vectors of any dimension stays. It exists before the vectors, since to build it from them
-    /// costs far more.
+    /// Makes the index of messages for vectors of a dimension, in place of one for others; one that a user
+    /// made of the name, the property, or vectors of any dimension stays. It exists before the vectors, since
+    /// to build it from them costs far more.
     fn index_messages(&self, dim: i64) -> DbResult<()> {
         for MessageIndex { name, is_of_messages, dim: own } in self.message_indexes()? {
             if name != statements::NAME || !is_of_messages || own.is_none_or(|own| own == dim) {

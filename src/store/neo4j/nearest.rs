@@ -1,8 +1,8 @@
 //! Search by meaning: the vectors nearest to a question's.
 //!
-//! The server's vector index cannot filter: it returns the nearest of all vectors, those of the selection are kept, and
-//! more are fetched until there are enough. If the collections are small, or a small part of the store, their vectors
-//! are compared one by one. Scores are cosines, computed by the server where it can.
+//! The server's vector index cannot filter: it returns the nearest of all vectors, those of the selection are
+//! kept, and more are fetched until there are enough. If the collections are small, or a small part of the
+//! store, their vectors are compared one by one. Scores are cosines, computed by the server where it can.
 
 use super::error::{DbError, DbResult};
 use super::graph::Neo4j;
@@ -19,8 +19,8 @@ use crate::vector::QuantizedQuery;
 /// Comparing at most this many vectors one by one is faster than querying the index.
 const MAX_COMPARED: i64 = 500;
 
-/// In collections of at most this size results are verified: if the 8-bit numbers of the index do not prove that all
-/// others are farther, the vectors are compared one by one.
+/// In collections of at most this size results are verified: if the 8-bit numbers of the index do not prove
+/// that all others are farther, the vectors are compared one by one.
 const MAX_VERIFIED: i64 = 2000;
 
 /// The index returns nearly all of the nearest, so this many times the wanted number is fetched, and at least
@@ -29,7 +29,8 @@ const OVERFETCH: usize = 2;
 const MIN_FETCHED: usize = 100;
 const MAX_FETCHED: usize = 1 << 30;
 
-/// The number of rows that are read in addition: vectors that the server cannot compare may be ranked behind them.
+/// The number of rows that are read in addition: vectors that the server cannot compare may be ranked behind
+/// them.
 const SPARE_ROWS: usize = 10;
 
 /// The growth of the next fetch if there were not enough.

@@ -17,7 +17,8 @@ use std::collections::HashMap;
 /// The number of selections that are read together.
 const SELECTIONS: usize = 1000;
 
-/// With more collections than this, a query to the index does not name them; the records are filtered instead.
+/// With more collections than this, a query to the index does not name them; the records are filtered
+/// instead.
 const MAX_NAMED: usize = 100;
 
 /// A record, and the nearness of its vector.

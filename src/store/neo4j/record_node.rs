@@ -1,5 +1,6 @@
-//! The node of a record: its properties, the conditions of selections on them, their indexes, and the list as which it is
-//! read. A member by which records are searched is a property and a condition here, with a step in `changes.rs`.
+//! The node of a record: its properties, the conditions of selections on them, their indexes, and the list as
+//! which it is read. A member by which records are searched is a property and a condition here, with a step
+//! in `changes.rs`.
 
 use super::error::DbResult;
 use super::values::{NO_DEFAULTS, Params, Row, Text, object, unexpected};
@@ -9,8 +10,8 @@ use crate::record::{
 use crate::store::select::{Below, Select};
 use neo4rs::{BoltNull, BoltType};
 
-/// A property of a node; whether it follows from the other members, so that a repair corrects it; and its value of a record,
-/// without which a node has none.
+/// A property of a node; whether it follows from the other members, so that a repair corrects it; and its
+/// value of a record, without which a node has none.
 type Property = (&'static str, bool, fn(&StoredRecord) -> Option<BoltType>);
 
 const PROPERTIES: [Property; 16] = [
@@ -47,7 +48,8 @@ pub(super) fn derived(record: &StoredRecord) -> BoltType {
     BoltType::Map(derived.fold(Params::new(), add).into())
 }
 
-/// Adds the properties that Reservoir needs: it reads no message without an embedding, nor one whose `id` is no number.
+/// Adds the properties that Reservoir needs: it reads no message without an embedding, nor one whose `id` is
+/// no number.
 pub(super) fn for_reservoir(record: &StoredRecord, properties: Params) -> Params {
     if *record.kind == MESSAGE {
         return properties.with("embedding", BoltType::from_iter([0.0; 0]));
@@ -57,7 +59,8 @@ pub(super) fn for_reservoir(record: &StoredRecord, properties: Params) -> Params
 
 const NULL: BoltType = BoltType::Null(BoltNull);
 
-/// An index of records by a property and the time: the end of its name, the property, and the kinds that have it.
+/// An index of records by a property and the time: the end of its name, the property, and the kinds that have
+/// it.
 pub(super) type PropertyIndex = (&'static str, &'static str, fn(&RecordKind) -> bool);
 
 pub(super) const INDEXES: [PropertyIndex; 3] = [
@@ -72,8 +75,8 @@ type Parameter = (&'static str, fn(&Select) -> Option<BoltType>);
 /// A condition on the node `m`. A property without a condition need not be read.
 struct NodeCondition {
     text: &'static str,
-    /// A selection has the condition if the first has a value. Every statement gets all parameters, since it may be about
-    /// several selections.
+    /// A selection has the condition if the first has a value. Every statement gets all parameters, since it
+    /// may be about several selections.
     parameters: &'static [Parameter],
     /// Whether the parameters are lists: without a value empty, not null.
     has_lists: bool,
@@ -92,8 +95,8 @@ const fn condition(text: &'static str, parameters: &'static [Parameter]) -> Node
     NodeCondition { text, parameters, has_lists: false, finds: Finds::Nothing }
 }
 
-/// The condition of every selection on the time. It is always given, so that an index that ends in the time is used;
-/// `$until` is no later than `$before`.
+/// The condition of every selection on the time. It is always given, so that an index that ends in the time
+/// is used; `$until` is no later than `$before`.
 static IN_TIME: NodeCondition = condition(
     "m.timestamp >= $since AND m.timestamp <= $until",
     &[

@@ -1,6 +1,6 @@
-//! Brings the words of records in the server's full-text index from an earlier version to the present one, some records
-//! at a time, in the order of their numbers. The node of the store has the numbers between which they are left; records
-//! that are written meanwhile are of the present version anyway.
+//! Brings the words of records in the server's full-text index from an earlier version to the present one,
+//! some records at a time, in the order of their numbers. The node of the store has the numbers between which
+//! they are left; records that are written meanwhile are of the present version anyway.
 
 use super::batch_changes::Counts;
 use super::changes::{self, reindex};

@@ -129,8 +129,8 @@ fn forgotten_links(transaction: &mut Transaction, received: &Received) -> DbResu
     Ok(found)
 }
 
-/// The ids of the records that tombstones are of, each with the digest of its tombstone. Reads a collection whole, as
-/// the server cannot compute a digest.
+/// The ids of the records that tombstones are of, each with the digest of its tombstone. Reads a collection
+/// whole, as the server cannot compute a digest.
 fn matches(
     transaction: &mut Transaction,
     kind: &'static RecordKind,

@@ -1,5 +1,6 @@
-//! Rebuilds all that follows from the records of the graph: the words in the index, the counts of collections, words,
-//! models and vectors, the marks of unembedded and unlinked records, the relationships of trees, and the sums.
+//! Rebuilds all that follows from the records of the graph: the words in the index, the counts of
+//! collections, words, models and vectors, the marks of unembedded and unlinked records, the relationships of
+//! trees, and the sums.
 
 use super::error::DbResult;
 use super::fulltext::IndexedText;
@@ -84,7 +85,8 @@ fn mend_words(transaction: &mut Transaction, kind: &'static RecordKind) -> DbRes
         }
         let mut rows = Vec::new();
         for record in batch {
-            // A message that rsv did not write has no words, and a collection without a node none of its records.
+            // A message that rsv did not write has no words, and a collection without a node none of its
+            // records.
             let (Some(collection), Some(found)) = (collections.get(&record.scope), existing.get(&record.id))
             else {
                 continue;

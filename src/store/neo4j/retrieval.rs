@@ -1,4 +1,5 @@
-//! Retrieval by words, meaning, neighbours and links. Independent queries run in parallel, each on its own connection.
+//! Retrieval by words, meaning, neighbours and links. Independent queries run in parallel, each on its own
+//! connection.
 
 use super::error::DbResult;
 use super::graph::{Neo4j, in_parallel};

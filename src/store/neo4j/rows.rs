@@ -62,8 +62,8 @@ pub(super) fn as_json(extra: &Object) -> BoltType {
     or_null((!extra.is_empty()).then(|| extra.to_json()))
 }
 
-/// The constant nearness (0 to 1) of a vector that the server cannot compare, since it computes with 32 bits: 0.5, a
-/// right angle, for a vector of zeros; 1 for one whose length overflows or underflows.
+/// The constant nearness (0 to 1) of a vector that the server cannot compare, since it computes with 32 bits:
+/// 0.5, a right angle, for a vector of zeros; 1 for one whose length overflows or underflows.
 fn constant_nearness(vector: &[f32]) -> Option<f64> {
     let square = vector.iter().map(|x| x * x).sum::<f32>();
     match square {

@@ -59,7 +59,8 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared
     Ok(Prepared { is_migrated, is_outdated })
 }
 
-/// Brings a graph to the version of this release, all at once but for the digests, which earlier releases pass over.
+/// Brings a graph to the version of this release, all at once but for the digests, which earlier releases
+/// pass over.
 fn migrate(server: &Server, version: i64) -> DbResult<()> {
     let done = usize::try_from(version - OLDEST).unwrap_or_default();
     if done <= changes::WITHOUT_DIGESTS {
@@ -74,7 +75,8 @@ fn migrate(server: &Server, version: i64) -> DbResult<()> {
     })
 }
 
-/// Gives all records the digests of their ids, some at a time: one transaction would hold all of them in memory.
+/// Gives all records the digests of their ids, some at a time: one transaction would hold all of them in
+/// memory.
 fn set_digests(server: &Server) -> DbResult<()> {
     let mut after = String::new();
     loop {

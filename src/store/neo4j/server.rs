@@ -1,4 +1,5 @@
-//! The connection to the server, for threads that may block: runs statements and returns rows, each within a timeout.
+//! The connection to the server, for threads that may block: runs statements and returns rows, each within a
+//! timeout.
 
 use super::error::{DbError, DbResult};
 use super::statements::in_one;
@@ -15,21 +16,21 @@ use tokio::time::timeout;
 /// The number of rows that the server sends at a time, or lists in one row.
 pub(super) const FETCH_SIZE: usize = 1000;
 
-/// A larger request, in bytes, is sent in several segments, and the last waits 40 ms for the acknowledgement of the
-/// first, since the driver does not disable Nagle's algorithm.
+/// A larger request, in bytes, is sent in several segments, and the last waits 40 ms for the acknowledgement
+/// of the first, since the driver does not disable Nagle's algorithm.
 const PROMPT_REQUEST: usize = 8192;
 
-/// The bytes of a request that a number of a question's vector takes, and those that the parameters of a selection
-/// take.
+/// The bytes of a request that a number of a question's vector takes, and those that the parameters of a
+/// selection take.
 const NUMBER_BYTES: usize = 5;
 const SELECTION_BYTES: usize = 400;
 
 /// The least number of ids in a request that is kept short.
 const LEAST_IDS: usize = 20;
 
-/// The number of attempts after a connection failed. Errors that the server calls transient, such as a conflict with
-/// another transaction or a change of the leader, are retried until the connect timeout. The backoff grows by half of
-/// itself each time.
+/// The number of attempts after a connection failed. Errors that the server calls transient, such as a
+/// conflict with another transaction or a change of the leader, are retried until the connect timeout. The
+/// backoff grows by half of itself each time.
 const TRIES: u32 = 8;
 const BACKOFF: ExponentialBuilder = ExponentialBuilder::new()
     .with_min_delay(Duration::from_millis(20))
@@ -49,8 +50,8 @@ pub(super) struct Server {
     query_timeout: Duration,
 }
 
-/// The event loop of every connection, in the proxy too: a connection stays with the loop that made it, and the callers
-/// are threads without a loop. The waiting thread drives it.
+/// The event loop of every connection, in the proxy too: a connection stays with the loop that made it, and
+/// the callers are threads without a loop. The waiting thread drives it.
 fn runtime() -> DbResult<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
@@ -91,8 +92,8 @@ impl Server {
             .user(user.as_str())
             .password(password.expose())
             .max_connections(connections)
-            // This bounds the wait for a free connection. It ends before the wait for the server, so that the error
-            // names the right cause.
+            // This bounds the wait for a free connection. It ends before the wait for the server, so that the
+            // error names the right cause.
             .max_lifetime(Some(connect_timeout.mul_f64(0.9)))
             .fetch_size(FETCH_SIZE)
             // This bounds every read too.
@@ -110,8 +111,9 @@ impl Server {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Abandons the connections and makes a new pool: a connection that still waits for a lock cannot be cancelled, and
-    /// would keep the lock once it gets it. An abandoned connection is closed when it is no longer in use.
+    /// Abandons the connections and makes a new pool: a connection that still waits for a lock cannot be
+    /// cancelled, and would keep the lock once it gets it. An abandoned connection is closed when it is no
+    /// longer in use.
     fn replace_pool(&self) {
         if let Ok(graph) = connect(&self.config) {
             *self.graph.lock().unwrap_or_else(PoisonError::into_inner) = graph;
@@ -237,8 +239,8 @@ impl Server {
     }
 }
 
-/// The number of ids, of `each` bytes, that fit into one prompt request beside a question's vector of dimension `dim`;
-/// no limit if fewer than `LEAST_IDS` would fit.
+/// The number of ids, of `each` bytes, that fit into one prompt request beside a question's vector of
+/// dimension `dim`; no limit if fewer than `LEAST_IDS` would fit.
 pub(super) fn ids_per_request(statement: &str, dim: usize, each: usize) -> usize {
     let free_bytes = PROMPT_REQUEST.saturating_sub(statement.len() + NUMBER_BYTES * dim + SELECTION_BYTES);
     Some(free_bytes / each).filter(|count| *count >= LEAST_IDS).unwrap_or(usize::MAX)

@@ -30,7 +30,8 @@ const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The number of records whose words are brought up to date in one transaction.
 const REINDEXED_AT_ONCE: usize = 250;
-/// The time for which the languages are not read again, since a round trip takes longer than a search in SQLite.
+/// The time for which the languages are not read again, since a round trip takes longer than a search in
+/// SQLite.
 const LANGUAGES_KEPT: Duration = Duration::from_secs(60);
 
 impl State for Neo4j {
@@ -148,8 +149,8 @@ impl Maintenance for Neo4j {
 }
 
 impl Neo4j {
-    /// Claims a job by a transaction that stays open, on a connection of its own: the server releases it when the
-    /// connection ends for any reason.
+    /// Claims a job by a transaction that stays open, on a connection of its own: the server releases it when
+    /// the connection ends for any reason.
     fn take_job(&self, job: &str) -> DbResult<Option<Claim>> {
         let own = Server::new(&self.place, 1)?;
         let mut transaction = own.begin()?;
@@ -199,8 +200,8 @@ impl Neo4j {
         Ok(scopes.into_iter().collect())
     }
 
-    /// Takes over messages that rsv did not write, by writing the same messages. Of two that are the same, one is taken
-    /// over; those that were forgotten are ignored from then on.
+    /// Takes over messages that rsv did not write, by writing the same messages. Of two that are the same,
+    /// one is taken over; those that were forgotten are ignored from then on.
     fn adopt_all(&self) -> DbResult<u64> {
         let mut adopted = 0;
         let mut after = String::new();

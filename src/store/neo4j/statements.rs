@@ -1,17 +1,17 @@
-//! Every statement that reads the graph; those that change it are in `changes`. Values are always parameters. Only
-//! these parts are put into the text of a statement: the conditions of a selection, the label of a kind, the number of
-//! a model, which is part of a label's name, and the name of a relation.
+//! Every statement that reads the graph; those that change it are in `changes`. Values are always parameters.
+//! Only these parts are put into the text of a statement: the conditions of a selection, the label of a kind,
+//! the number of a model, which is part of a label's name, and the name of a relation.
 //!
-//! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`, `EmbeddingD`
-//! for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. The labels of rsv begin with `Rsv`:
-//! `RsvRecord` for every record, in addition to the label of its kind; `RsvMessage` for the messages among them;
-//! `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records without one, `RsvUnlinkedN` for
-//! vectors that are not compared with others yet; `RsvDouble` for messages of Reservoir that rsv ignores,
-//! since it has the same message or has forgotten it; `RsvTombstone` for tombstones; `RsvNode` for the
-//! documents of a tree, which `CHILD_OF` links to those above them.
+//! Messages, vectors and links have the labels, types and properties of Reservoir's graph: `MessageNode`,
+//! `EmbeddingD` for vectors of D numbers, `HAS_EMBEDDING`, `RESPONDED_WITH`, `SYNAPSE`. The labels of rsv
+//! begin with `Rsv`: `RsvRecord` for every record, in addition to the label of its kind; `RsvMessage` for the
+//! messages among them; `RsvVectorN` for the vectors of the model with the number N, `RsvLacksN` for records
+//! without one, `RsvUnlinkedN` for vectors that are not compared with others yet; `RsvDouble` for messages of
+//! Reservoir that rsv ignores, since it has the same message or has forgotten it; `RsvTombstone` for
+//! tombstones; `RsvNode` for the documents of a tree, which `CHILD_OF` links to those above them.
 
-/// Whether the message `m`, which rsv did not write, has the properties that rsv writes; null if it has no role. Its
-/// time is between the years 1 and 9999.
+/// Whether the message `m`, which rsv did not write, has the properties that rsv writes; null if it has no
+/// role. Its time is between the years 1 and 9999.
 macro_rules! regular {
     () => {
         "m.timestamp IS :: INTEGER NOT NULL AND m.timestamp >= -62135596800000 AND m.timestamp <= 253402300799999
@@ -37,8 +37,8 @@ macro_rules! record {
     };
 }
 
-/// The cosine of the vector `e`, from the nearness that the server computes (0 to 1, exact to about 1e-7); and the
-/// vector itself if the server cannot compare it.
+/// The cosine of the vector `e`, from the nearness that the server computes (0 to 1, exact to about 1e-7);
+/// and the vector itself if the server cannot compare it.
 macro_rules! cosine {
     ($near:literal) => {
         concat!(

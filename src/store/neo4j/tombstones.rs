@@ -25,7 +25,8 @@ pub(super) struct Contents {
 #[derive(Default)]
 pub(super) struct Tombstones {
     by_identity: HashMap<String, Tombstone>,
-    /// The identity digests of the tombstones that name their record's words, as written or normalized, by that digest.
+    /// The identity digests of the tombstones that name their record's words, as written or normalized, by
+    /// that digest.
     by_content: HashMap<String, Vec<String>>,
     /// The former names of all partitions.
     pub(super) former: FormerNames,
@@ -201,8 +202,8 @@ pub(super) fn of_messages(server: &Server, messages: &[&StoredRecord]) -> DbResu
     Ok(found)
 }
 
-/// Adds the tombstones that are found by some fingerprints; returns the former names of partitions, if there was
-/// anything to find.
+/// Adds the tombstones that are found by some fingerprints; returns the former names of partitions, if there
+/// was anything to find.
 fn with_fingerprints(
     server: &Server,
     asked: &[SoughtFingerprint],

@@ -1,5 +1,6 @@
-//! Messages that another program wrote and rsv has not taken over. The statements for all records read those with the
-//! properties that rsv itself writes. The others, such as those whose time is a text, are irregular, and are read here.
+//! Messages that another program wrote and rsv has not taken over. The statements for all records read those
+//! with the properties that rsv itself writes. The others, such as those whose time is a text, are irregular,
+//! and are read here.
 
 use super::changes;
 use super::error::DbResult;
@@ -87,8 +88,8 @@ impl Neo4j {
         Ok(found)
     }
 
-    /// The next messages to take over after a node. Irregular ones get the properties that rsv expects first; those
-    /// that cannot be read are left out.
+    /// The next messages to take over after a node. Irregular ones get the properties that rsv expects first;
+    /// those that cannot be read are left out.
     pub(super) fn read_to_adopt(&self, after: &str) -> DbResult<UnadoptedBatch> {
         let params = Params::new().with("after", after).with("count", number(BATCH));
         let rows = self.server.rows(statements::MESSAGES_TO_ADOPT, params)?;

@@ -33,8 +33,8 @@ impl Params {
         }
     }
 
-    /// The same with a question's vector, and whether it is zero. Whole numbers give its direction exactly enough for a
-    /// cosine, in half as many bytes.
+    /// The same with a question's vector, and whether it is zero. Whole numbers give its direction exactly
+    /// enough for a cosine, in half as many bytes.
     pub(super) fn with_question(self, vector: &[f32]) -> Params {
         let length = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
         let scale = if length > 0.0 { f64::from(i32::MAX) / length } else { 0.0 };
@@ -84,8 +84,8 @@ pub(super) type ListedLink = (String, String, String, Option<i64>, Option<f64>, 
 /// A tombstone as `statements` lists it: of, also, what, partition, instance, state, timestamp, extra.
 pub(super) type ListedTombstone = (String, Text, String, String, String, String, i64, Text);
 
-/// The nearness of a vector to a question's as `statements` returns it: the cosine, or the vector; neither if there is
-/// none.
+/// The nearness of a vector to a question's as `statements` returns it: the cosine, or the vector; neither if
+/// there is none.
 pub(super) type Nearness = (Option<f64>, Option<Vec<f64>>);
 
 /// A row of an answer.
@@ -150,11 +150,12 @@ pub(super) fn object(name: &str, json: Option<&str>) -> DbResult<Object> {
     object.map_err(|e| DbError::Unexpected(format!("{name}: {e}")))
 }
 
-/// A message that rsv did not write as `statements` lists it: its node, trace_id, partition, instance, role, content,
-/// timestamp, url.
+/// A message that rsv did not write as `statements` lists it: its node, trace_id, partition, instance, role,
+/// content, timestamp, url.
 pub(super) type ListedUnadopted = (String, Text, Text, Text, Text, Text, Text, Text);
 
-/// Converts a listed message that rsv did not write. Its time may be a number or a text. The error names its node.
+/// Converts a listed message that rsv did not write. Its time may be a number or a text. The error names its
+/// node.
 pub(super) fn unadopted(listed: ListedUnadopted) -> Result<StoredRecord, Error> {
     let (element, trace_id, partition, instance, role, content, timestamp, url) = listed;
     let read = || {

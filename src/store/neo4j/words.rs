@@ -1,7 +1,7 @@
 //! Search by words: the server's full-text index finds the records that hold a word; they are ranked here.
 //!
-//! Of many matches only those that may be among the best are read: the records that the index ranks first give a least
-//! score of the best, and that score gives the words that a better record must hold.
+//! Of many matches only those that may be among the best are read: the records that the index ranks first
+//! give a least score of the best, and that score gives the words that a better record must hold.
 
 use super::error::{DbError, DbResult};
 use super::fulltext::{joined, pattern, whole_stem, with_min_idf};
@@ -34,7 +34,8 @@ const MIN_FETCHED: usize = 100;
 /// The model and the vector, of any length (norm), with which records are compared as they are read.
 pub(super) type MeasuringVector<'a> = Option<(&'a str, &'a [f32])>;
 
-/// A record as it is ranked: id, number, time; and its text, or the whole record if the indexed text is composed.
+/// A record as it is ranked: id, number, time; and its text, or the whole record if the indexed text is
+/// composed.
 type Document = (String, i64, i64, Option<String>, Option<ListedRecord>);
 
 /// A search by words.
@@ -145,8 +146,8 @@ impl Neo4j {
         }
     }
 
-    /// Counts the records that hold each token, rarest first, and examines the records that the index ranks first and
-    /// those that no index has.
+    /// Counts the records that hold each token, rarest first, and examines the records that the index ranks
+    /// first and those that no index has.
     fn first_pass(
         &self,
         tokens: &mut [QueryToken],
@@ -181,7 +182,8 @@ impl Neo4j {
         Ok((looked_at, FirstPass { corpus, prefix, exact, all_read }))
     }
 
-    /// The records that the index finds; `exact` tells that it finds only records of the selected collections.
+    /// The records that the index finds; `exact` tells that it finds only records of the selected
+    /// collections.
     fn holding(&self, question: &str, which: &Select, exact: bool) -> DbResult<Vec<Document>> {
         let scopes = if exact { &Scopes::All } else { &which.scopes };
         let statement = for_words(statements::FULLTEXT, &which.kinds, scopes);
@@ -199,8 +201,8 @@ impl Neo4j {
         self.server.lists(&statement, params().with("most", BoltType::Null(BoltNull)), usize::MAX)
     }
 
-    /// Reads the sizes of a selection's collections, the document frequency of each token, and the records that the
-    /// index ranks first.
+    /// Reads the sizes of a selection's collections, the document frequency of each token, and the records
+    /// that the index ranks first.
     fn frequencies(
         &self,
         tokens: &mut [QueryToken],

@@ -1,4 +1,5 @@
-//! Writes a batch while the writers' lock is held: reads the existing records, works out the changes, and writes them.
+//! Writes a batch while the writers' lock is held: reads the existing records, works out the changes, and
+//! writes them.
 
 use super::batch::Batch;
 use super::batch_changes::{CollectionKey, Counts, New};
@@ -29,7 +30,8 @@ const REMOVED_AT_ONCE: usize = 10_000;
 /// The number of stems in a row.
 const STEMS: usize = 50;
 
-/// Up to this many rows are combined with those of other statements, since a round trip takes longer than the work.
+/// Up to this many rows are combined with those of other statements, since a round trip takes longer than the
+/// work.
 const COMBINED_ROWS: usize = 100;
 
 impl Neo4j {
@@ -159,8 +161,8 @@ fn independent(batch: &[Record], rules: WriteRules) -> usize {
     batch.len()
 }
 
-/// Writes the tombstones of a batch and removes their records; also returns the models that lost vectors, which the
-/// rest of the batch may add to. Nothing is read if there are none.
+/// Writes the tombstones of a batch and removes their records; also returns the models that lost vectors,
+/// which the rest of the batch may add to. Nothing is read if there are none.
 fn receive(transaction: &mut Transaction, batch: &[Record]) -> DbResult<(Received, BTreeSet<String>)> {
     if !batch.iter().any(|record| record.tombstone().is_some()) {
         return Ok(Default::default());

@@ -1,5 +1,5 @@
-//! The rows of the audit, in the order of their times, so that those of a time are together and the oldest are removed
-//! without a search.
+//! The rows of the audit, in the order of their times, so that those of a time are together and the oldest
+//! are removed without a search.
 
 use super::error::Stopped;
 use crate::record::{AuditAction, AuditRow, Scope, TouchedRecords};

@@ -1,9 +1,9 @@
-//! The numbers of changes: every record, embedding, link and tombstone has one that is greater than those before it and
-//! is never used again, so that later changes have greater numbers. A change inserts a new row.
+//! The numbers of changes: every record, embedding, link and tombstone has one that is greater than those
+//! before it and is never used again, so that later changes have greater numbers. A change inserts a new row.
 //!
-//! SQLite numbers the rows of tables by `AUTOINCREMENT`, and keeps the last numbers in its table `sqlite_sequence`. The
-//! table of links has no row numbers of its own, so that the links of a record are together; its last number is kept
-//! there too, in a page that almost every transaction changes anyway.
+//! SQLite numbers the rows of tables by `AUTOINCREMENT`, and keeps the last numbers in its table
+//! `sqlite_sequence`. The table of links has no row numbers of its own, so that the links of a record are
+//! together; its last number is kept there too, in a page that almost every transaction changes anyway.
 
 use super::{facts, wal};
 use crate::store::changes::{ChangeNumbers, ChangeState, Mark, WITNESSES, Witness};

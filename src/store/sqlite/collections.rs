@@ -218,7 +218,8 @@ fn number_of(
 /// The ends of the names of the pools of a kind: that of all its collections, and those of the partitions.
 pub(super) const POOLS: [&str; 2] = ["/store", "/partition"];
 
-/// The numbers of collections and pools that this process has seen in the file, to spare looking them up again.
+/// The numbers of collections and pools that this process has seen in the file, to spare looking them up
+/// again.
 #[derive(Default)]
 pub(super) struct KnownCollections {
     collections: FxHashMap<Scope, Vec<CollectionRow>>,

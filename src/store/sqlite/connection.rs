@@ -17,26 +17,28 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// The bytes of an index row that fit into a page beside SQLite's own. The rest of a longer row would be in overflow
-/// pages, which are read one after the other and copied.
+/// The bytes of an index row that fit into a page beside SQLite's own. The rest of a longer row would be in
+/// overflow pages, which are read one after the other and copied.
 pub(super) const PAGE_PAYLOAD: usize = PAGE_SIZE - 84;
 
-/// The number of pages (1 MiB) at which the write-ahead log is checkpointed: the first process that opens a file reads
-/// the whole log (measured: 0.4 ms a MiB).
+/// The number of pages (1 MiB) at which the write-ahead log is checkpointed: the first process that opens a
+/// file reads the whole log (measured: 0.4 ms a MiB).
 const CHECKPOINT_PAGES: i64 = 64;
 
-/// The bytes of the file that are memory-mapped for random reads (the most that SQLite allows), which makes a search
-/// twice as fast. Sequential reads and writes do not map the file, so that they need no more memory than a buffer.
+/// The bytes of the file that are memory-mapped for random reads (the most that SQLite allows), which makes a
+/// search twice as fast. Sequential reads and writes do not map the file, so that they need no more memory
+/// than a buffer.
 const MAPPED_BYTES: i64 = 2_147_418_112;
 
-/// The page cache of a connection in KiB, and that of a pooled one, which is smaller: a write by one connection
-/// invalidates the caches of the others.
+/// The page cache of a connection in KiB, and that of a pooled one, which is smaller: a write by one
+/// connection invalidates the caches of the others.
 const CACHE_KIB: (u32, u32) = (16_384, 2048);
 
 /// The number of cached prepared statements: a turn with memory runs about thirty.
 const CACHED_STATEMENTS: usize = 64;
 
-/// The VFS of SQLite that keeps the index of the log in the memory of the process, which alone uses the file meanwhile.
+/// The VFS of SQLite that keeps the index of the log in the memory of the process, which alone uses the file
+/// meanwhile.
 const EXCLUSIVE_VFS: &str = "unix-excl";
 
 /// A connection to a file.
@@ -163,8 +165,8 @@ pub(super) fn is_open_to_others(path: &Path) -> bool {
     })
 }
 
-/// Takes the rights of others from the user's own store, its log and the log's index, which SQLite makes with the
-/// rights of the file. Where that is not possible, the doctor reports it.
+/// Takes the rights of others from the user's own store, its log and the log's index, which SQLite makes with
+/// the rights of the file. Where that is not possible, the doctor reports it.
 fn make_private(path: &Path) {
     for suffix in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
@@ -176,8 +178,8 @@ fn make_private(path: &Path) {
     }
 }
 
-/// Connects to a file that exists, to read it, also where there is no room for the log's index, or where no log can be
-/// created.
+/// Connects to a file that exists, to read it, also where there is no room for the log's index, or where no
+/// log can be created.
 fn connect_to_read(path: &Path) -> Result<Opened, OpenError> {
     let error = match connect(path, OpenMode::Existing, None) {
         Ok(connection) => return Ok(connection.into()),
@@ -323,8 +325,8 @@ impl FileIdentity {
 /// The number of refused locks after which no more are tried for: a network may lose one.
 const REFUSALS: i32 = 8;
 
-/// Sets the options that must precede the first table. Two processes may do so at once: the switch to WAL does not wait
-/// for a lock, so it is retried.
+/// Sets the options that must precede the first table. Two processes may do so at once: the switch to WAL
+/// does not wait for a lock, so it is retried.
 fn begin_file(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "page_size", PAGE_SIZE as i64)?;
     let mut attempt = 0;

@@ -69,9 +69,9 @@ enum SecondConnection {
 }
 
 impl SecondConnection {
-    /// A second connection to the file at a path, if it exists; none with `Pooled`: a server with many requests keeps
-    /// its processors busy anyway, and a second thread for each only competes (measured: no faster, and a fifth more
-    /// memory).
+    /// A second connection to the file at a path, if it exists; none with `Pooled`: a server with many
+    /// requests keeps its processors busy anyway, and a second thread for each only competes (measured: no
+    /// faster, and a fifth more memory).
     fn to(path: &Path, mode: OpenMode) -> SecondConnection {
         if mode == OpenMode::Pooled || !path.exists() {
             return SecondConnection::Never;
@@ -171,8 +171,8 @@ impl Sqlite {
         }
     }
 
-    /// Errors if a later release has brought the file to its version since it was opened: this one would not keep up what
-    /// it does not know.
+    /// Errors if a later release has brought the file to its version since it was opened: this one would not
+    /// keep up what it does not know.
     pub(super) fn check_version(&self) -> Result<()> {
         let version = migrations::version(&self.connection).map_err(|e| self.failed("read", e))?;
         if version > migrations::VERSION {

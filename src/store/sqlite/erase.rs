@@ -13,8 +13,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 use std::time::Duration;
 
-/// The beginning of a value of the fact `ERASE_PENDING`: the log is to be emptied. A random token follows, so that a
-/// process that has emptied the log does not clear the fact of a later removal.
+/// The beginning of a value of the fact `ERASE_PENDING`: the log is to be emptied. A random token follows, so
+/// that a process that has emptied the log does not clear the fact of a later removal.
 const LOG: &str = "log";
 /// The same: the file is to be rewritten first. Without `sqlite_dbpage`, single pages cannot be cleared.
 const FILE: &str = "file";
@@ -66,8 +66,8 @@ fn clear_gaps(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The unused bytes of a b-tree page between its cell pointers and its cells (SQLite's file format, 1.6). Every other
-/// page begins with the number of a page, whose highest byte is 0 in a file of less than 512 GiB.
+/// The unused bytes of a b-tree page between its cell pointers and its cells (SQLite's file format, 1.6).
+/// Every other page begins with the number of a page, whose highest byte is 0 in a file of less than 512 GiB.
 fn gap(page: &[u8], is_first: bool) -> Option<std::ops::Range<usize>> {
     let header = if is_first { 100 } else { 0 };
     let number = |at: usize| Some(usize::from(u16::from_be_bytes([*page.get(at)?, *page.get(at + 1)?])));

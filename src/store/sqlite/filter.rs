@@ -55,8 +55,8 @@ impl Source {
         self.filter.sql.is_empty()
     }
 
-    /// Its conditions for each of some collections, or once for all collections of some kinds. Of many collections, the
-    /// rows are read in the order of time, unless all of them are wanted.
+    /// Its conditions for each of some collections, or once for all collections of some kinds. Of many
+    /// collections, the rows are read in the order of time, unless all of them are wanted.
     pub(super) fn by_collection(&self, within: &Within, wants_all: bool) -> Vec<Filter> {
         let narrowed = |part: Part| {
             let mut filter = self.filter.clone();
@@ -140,8 +140,8 @@ pub(super) struct Admission {
     until: i64,
     /// The `role_bit` of each role; all bits if every role is wanted, and records without one.
     roles: u8,
-    /// The records that are excluded by id or trace, and those at the time of the position `before` that are not before
-    /// it.
+    /// The records that are excluded by id or trace, and those at the time of the position `before` that are
+    /// not before it.
     without: FxHashSet<i64>,
     /// The records that meet the selective conditions, if there are any.
     selective: Option<NumberSet>,

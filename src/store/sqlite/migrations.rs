@@ -49,8 +49,8 @@ fn m012_folded(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Records are found by the digests of their ids, and an instance may have a title, a kind of records that earlier
-/// releases do not know.
+/// Records are found by the digests of their ids, and an instance may have a title, a kind of records that
+/// earlier releases do not know.
 fn m013_digests(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "CREATE TABLE id_digest (
@@ -98,9 +98,9 @@ fn m014_fingerprints(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Segments know by which folding they have their words: those that are there by the first. They are brought to the
-/// present one afterwards, some documents at a time. A program of an earlier release that still runs adds none: it is
-/// to be started again.
+/// Segments know by which folding they have their words: those that are there by the first. They are brought
+/// to the present one afterwards, some documents at a time. A program of an earlier release that still runs
+/// adds none: it is to be started again.
 fn m015_folding(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "ALTER TABLE segment ADD COLUMN folding INTEGER NOT NULL DEFAULT 1;

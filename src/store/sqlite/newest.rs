@@ -8,7 +8,8 @@ use crate::record::StoredRecord;
 use crate::store::select::Select;
 use rusqlite::{Connection, params_from_iter};
 
-/// The last `count` records of a source and some collections, oldest first; all of them if it is `usize::MAX`.
+/// The last `count` records of a source and some collections, oldest first; all of them if it is
+/// `usize::MAX`.
 pub(super) fn last(
     connection: &Connection,
     source: &Source,

@@ -1,8 +1,9 @@
 //! Keeps records that were read, for all connections by which one process reads a file.
 //!
-//! The row of a record never changes: a new version, and a record that returns, get another number, and no number is
-//! used twice. So a kept record is as good as its row wherever a snapshot has its number, and needs no other check.
-//! Records must be read outside of a transaction that writes: one that is rolled back gives its numbers to others.
+//! The row of a record never changes: a new version, and a record that returns, get another number, and no
+//! number is used twice. So a kept record is as good as its row wherever a snapshot has its number, and needs
+//! no other check. Records must be read outside of a transaction that writes: one that is rolled back gives
+//! its numbers to others.
 
 use super::filter::role_bit;
 use super::record_columns;
@@ -16,8 +17,8 @@ use std::collections::HashMap;
 use std::mem::take;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// The size of the cache of a file in bytes, roughly. It is kept as two generations: when the younger one has half of
-/// this, it becomes the older one, and the former older one is dropped.
+/// The size of the cache of a file in bytes, roughly. It is kept as two generations: when the younger one has
+/// half of this, it becomes the older one, and the former older one is dropped.
 const MAX_BYTES: usize = 16 << 20;
 /// The bytes that a record takes beside its texts, roughly; larger ones than the greatest are not kept.
 const RECORD_BYTES: usize = 540;

@@ -1,6 +1,6 @@
-//! The columns of the table `record`, a row each. The table, what is inserted, what is recovered from a damaged file, what
-//! a repair corrects and the conditions of a selection follow from them. A new column comes last, with a step in
-//! `migrations.rs` that adds it to older files.
+//! The columns of the table `record`, a row each. The table, what is inserted, what is recovered from a
+//! damaged file, what a repair corrects and the conditions of a selection follow from them. A new column
+//! comes last, with a step in `migrations.rs` that adds it to older files.
 
 use super::row::{as_json, object};
 use crate::record::{Scope, StoredRecord, quote};
@@ -25,7 +25,8 @@ struct RecordColumn {
     value: ValueOf,
     /// Whether it follows from the record, so that a repair corrects it.
     is_derived: bool,
-    /// Conditions by which an index of the table finds few records. The indexes of words and vectors know nothing of them.
+    /// Conditions by which an index of the table finds few records. The indexes of words and vectors know
+    /// nothing of them.
     selects: &'static [IfSelected],
     /// All other conditions.
     admits: &'static [IfSelected],
@@ -39,8 +40,8 @@ const fn column(name: &'static str, definition: &'static str, letter: char, valu
     RecordColumn { name, definition, letter, value, is_derived: false, selects: &[], admits: &[] }
 }
 
-/// `members` are the members without a column, as JSON; `key` is the value of the kind's lookup key; `embeddable` tells
-/// whether there is a text to embed.
+/// `members` are the members without a column, as JSON; `key` is the value of the kind's lookup key;
+/// `embeddable` tells whether there is a text to embed.
 static RECORD: [RecordColumn; 11] = [
     RecordColumn {
         admits: &[
@@ -115,8 +116,8 @@ const INDEXES: &str = "
     CREATE INDEX record_key ON record (key, timestamp) WHERE key IS NOT NULL;
     CREATE INDEX record_fingerprint ON record (fingerprint) WHERE fingerprint IS NOT NULL;";
 
-/// The statements that make the table, which has one row for each record of any kind, and its indexes. A number is never
-/// reused.
+/// The statements that make the table, which has one row for each record of any kind, and its indexes. A
+/// number is never reused.
 pub(super) fn create() -> String {
     let columns: String =
         RECORD.iter().map(|column| format!(", {} {}", column.name, column.definition)).collect();
@@ -144,8 +145,8 @@ pub(super) fn insert_recovered() -> String {
     format!("INSERT OR IGNORE INTO record (n, {names}) VALUES (?1, {marks})")
 }
 
-/// The statement that corrects the derived columns of a record if one of them is wrong. Its parameters are the number of
-/// the record and the `derived` values.
+/// The statement that corrects the derived columns of a record if one of them is wrong. Its parameters are
+/// the number of the record and the `derived` values.
 pub(super) fn correct() -> String {
     let derived = RECORD.iter().filter(|column| column.is_derived);
     let (names, marks) = (names(derived.clone()), marks(2, derived.count()));

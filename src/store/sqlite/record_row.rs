@@ -28,7 +28,8 @@ pub(super) struct DocMeta {
     pub(super) timestamp: i64,
     /// Its length in words.
     pub(super) length: u32,
-    /// The `role_bit` of its role. Two bits of an index keep it: a document without a role comes back as a user's.
+    /// The `role_bit` of its role. Two bits of an index keep it: a document without a role comes back as a
+    /// user's.
     pub(super) role: u8,
 }
 

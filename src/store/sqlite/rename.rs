@@ -1,6 +1,6 @@
-//! Moves the records of a partition to another name, in one transaction. Each gets a new number in another collection,
-//! as if it had changed: what other processes have in memory of the old ones stays true, and cursors pass the new ones
-//! on.
+//! Moves the records of a partition to another name, in one transaction. Each gets a new number in another
+//! collection, as if it had changed: what other processes have in memory of the old ones stays true, and
+//! cursors pass the new ones on.
 
 use super::collections::KnownCollections;
 use super::record_columns::{self, COLUMNS, TABLES};
@@ -54,8 +54,8 @@ pub(super) fn rename(
     Ok(Ok(moved.len() as u64))
 }
 
-/// The reason not to begin. A process that was killed may have left the rest undone, and others may have written under
-/// the old name since: then there is none.
+/// The reason not to begin. A process that was killed may have left the rest undone, and others may have
+/// written under the old name since: then there is none.
 fn obstacle(connection: &Connection, rename: &Rename) -> rusqlite::Result<Option<Obstacle>> {
     let is_under_way = facts::get(connection, &rename.fact())?.is_some();
     let has = |partition: &str, instance: Option<&str>| {
@@ -121,8 +121,8 @@ fn last_number(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(connection.query_row(sql, [], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
-/// Gives the links of records with numbers after one the numbers of new changes; a synapse leads from the lesser id to
-/// the greater, which may be other ones now.
+/// Gives the links of records with numbers after one the numbers of new changes; a synapse leads from the
+/// lesser id to the greater, which may be other ones now.
 fn renumber_links(connection: &Connection, after: i64) -> rusqlite::Result<()> {
     let sql = "SELECT source, rel, target, rel = ?2 AND (SELECT id FROM record WHERE n = source)
                  > (SELECT id FROM record WHERE n = target)

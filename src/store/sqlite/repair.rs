@@ -19,7 +19,8 @@ const REFERENCES: [[&str; 4]; 4] = [
     ["link", "source", "record", "n"],
     ["link", "target", "record", "n"],
 ];
-/// The tables whose rows are all derived, and that are filled again: those of the word index, and those of vectors.
+/// The tables whose rows are all derived, and that are filled again: those of the word index, and those of
+/// vectors.
 const WORDS: [&str; 5] = ["removed_slot", "posting", "segment_docs", "segment_words", "segment"];
 const VECTORS: [&str; 5] = ["unembedded", "unlinked", "pending_code", "code_page", "index_checksum"];
 
@@ -136,8 +137,9 @@ fn mend_columns(connection: &Connection) -> rusqlite::Result<usize> {
     Ok(mended)
 }
 
-/// Indexes the words of all records; returns their number. Collections that fill a segment go first, one by one,
-/// and the small ones together: once a pool has a segment, no record with a number before its end may be added.
+/// Indexes the words of all records; returns their number. Collections that fill a segment go first, one by
+/// one, and the small ones together: once a pool has a segment, no record with a number before its end may be
+/// added.
 pub(super) fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
     for table in WORDS {
         connection.execute(&format!("DELETE FROM {table}"), [])?;
@@ -160,8 +162,8 @@ pub(super) fn index_words(connection: &Connection) -> rusqlite::Result<i64> {
     Ok(all)
 }
 
-/// Indexes all vectors, and marks them as unlinked, and the records without one as unembedded; returns the number of
-/// vectors, and of models that had counted another.
+/// Indexes all vectors, and marks them as unlinked, and the records without one as unembedded; returns the
+/// number of vectors, and of models that had counted another.
 fn index_vectors(connection: &Connection) -> rusqlite::Result<(i64, u64)> {
     let all = collections::all(connection)?;
     let (mut vectors, mut wrong) = (0, 0);

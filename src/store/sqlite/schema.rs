@@ -1,5 +1,5 @@
-//! The tables. Those of records are in `record_columns.rs`; the types of the rows of others are listed in `recover.rs`
-//! too.
+//! The tables. Those of records are in `record_columns.rs`; the types of the rows of others are listed in
+//! `recover.rs` too.
 
 use super::migrations::VERSION;
 use super::{changes, record_columns, wal};
@@ -31,12 +31,13 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", VERSION)
 }
 
-/// The fact that names the first collection whose pending codes are in its pool (`code_pool.rs`): in a new file all
-/// are.
+/// The fact that names the first collection whose pending codes are in its pool (`code_pool.rs`): in a new
+/// file all are.
 pub(super) const CODE_POOLS: &str = "code_pools";
 
-/// A collection is a kind in a scope. The word index has its records up to the number `indexed_up_to`; `newest` is at
-/// least the number of its newest record. A pool (`word_index.rs`) is a row too, whose name of a kind is none.
+/// A collection is a kind in a scope. The word index has its records up to the number `indexed_up_to`;
+/// `newest` is at least the number of its newest record. A pool (`word_index.rs`) is a row too, whose name of
+/// a kind is none.
 const COLLECTIONS: &str = "
     CREATE TABLE collection (
       n INTEGER PRIMARY KEY, kind TEXT NOT NULL, partition TEXT NOT NULL, instance TEXT NOT NULL,
@@ -45,8 +46,8 @@ const COLLECTIONS: &str = "
       UNIQUE (partition, instance, kind)
     ) STRICT;";
 
-/// The records by the first bytes of the digests of their ids (`digests.rs`). Here and not in a column, so that a file
-/// of an earlier release gets them without a change of every row.
+/// The records by the first bytes of the digests of their ids (`digests.rs`). Here and not in a column, so
+/// that a file of an earlier release gets them without a change of every row.
 const DIGESTS: &str = "
     CREATE TABLE id_digest (
       digest INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (digest, record)
@@ -73,8 +74,9 @@ const WORDS: &str = "
     ) STRICT, WITHOUT ROWID;";
 
 /// The vectors, with the numbers of their changes (`changes.rs`); their index (`code_page.rs`), with the
-/// pending codes and the checksum of each collection's part, and of each pool (`code_pool.rs`); and the records without
-/// a vector (`unembedded.rs`). An index has no foreign keys to records: its entries are found by their record alone.
+/// pending codes and the checksum of each collection's part, and of each pool (`code_pool.rs`); and the
+/// records without a vector (`unembedded.rs`). An index has no foreign keys to records: its entries are found
+/// by their record alone.
 const VECTORS: &str = "
     CREATE TABLE model (
       n INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL, vectors INTEGER NOT NULL DEFAULT 0

@@ -6,7 +6,8 @@ use crate::store::api::Tallies;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
-/// Adds the amounts of a record to their sums, `times` times: once for a new record, -1 times for a removed one.
+/// Adds the amounts of a record to their sums, `times` times: once for a new record, -1 times for a removed
+/// one.
 pub(super) fn add(connection: &Connection, record: &StoredRecord, times: i64) -> rusqlite::Result<()> {
     let sql = "INSERT INTO tally (subject, counter, amount) VALUES (?, ?, ?)
                ON CONFLICT DO UPDATE SET amount = amount + excluded.amount";

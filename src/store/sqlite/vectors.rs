@@ -1,6 +1,6 @@
-//! Vectors, and the index that finds the nearest: pages of codes (`code_page.rs`), which a process that searches often
-//! keeps (`code_cache.rs`); those of small collections are in pools (`code_pool.rs`). `unembedded.rs` and `unlinked.rs`
-//! have the marks of what waits for a vector or for links.
+//! Vectors, and the index that finds the nearest: pages of codes (`code_page.rs`), which a process that
+//! searches often keeps (`code_cache.rs`); those of small collections are in pools (`code_pool.rs`).
+//! `unembedded.rs` and `unlinked.rs` have the marks of what waits for a vector or for links.
 
 mod checksum;
 pub(super) mod code_cache;

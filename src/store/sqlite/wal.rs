@@ -3,7 +3,8 @@
 //! SQLite applies every valid log that it finds beside a file, also one of another store, or of a later state
 //! of a store that was restored from a backup. So each store has a random id, and the first transaction in an
 //! empty log gives the store a new generation and notes the one before, the `log_base`. A file and its log
-//! belong together if the file alone has the id that it has through the log, and one of these two generations.
+//! belong together if the file alone has the id that it has through the log, and one of these two
+//! generations.
 
 use super::facts;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -17,7 +18,8 @@ pub(super) const STORE_ID: &str = "store_id";
 const GENERATION: &str = "generation";
 const LOG_BASE: &str = "log_base";
 
-/// The attempts at comparing a file with its log: a checkpoint of another process may change the file meanwhile.
+/// The attempts at comparing a file with its log: a checkpoint of another process may change the file
+/// meanwhile.
 const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_millis(5);
 

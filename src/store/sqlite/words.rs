@@ -1,6 +1,6 @@
-//! The word index: segments (`segment.rs`), which only removals change (`segment_change.rs`), and records that are in none yet
-//! (`word_index.rs`). A thread builds segments in memory during a large write (`segment_draft.rs`). Words of an earlier
-//! folding are brought to the present one in place (`refold.rs`).
+//! The word index: segments (`segment.rs`), which only removals change (`segment_change.rs`), and records
+//! that are in none yet (`word_index.rs`). A thread builds segments in memory during a large write
+//! (`segment_draft.rs`). Words of an earlier folding are brought to the present one in place (`refold.rs`).
 
 pub(super) mod keyword;
 mod lookup;

@@ -1,6 +1,6 @@
-//! Writes, replaces and removes records, each batch in one transaction that holds the write lock from its beginning:
-//! SQLite refuses the lock to a transaction that began by reading once another writer has committed, however long it
-//! waits.
+//! Writes, replaces and removes records, each batch in one transaction that holds the write lock from its
+//! beginning: SQLite refuses the lock to a transaction that began by reading once another writer has
+//! committed, however long it waits.
 
 use super::collections::KnownCollections;
 use super::links::link_writer;
@@ -20,7 +20,8 @@ use crate::store::write_plan;
 use rusqlite::{Connection, Transaction};
 use std::time::Duration;
 
-/// The time that each write gives to the words of an earlier folding: with what begins before its end, less than 50 ms.
+/// The time that each write gives to the words of an earlier folding: with what begins before its end, less
+/// than 50 ms.
 const REFOLD_TIME: Duration = Duration::from_millis(20);
 
 /// Writes a batch; returns the outcome of each record. Fails, writing nothing, if the file cannot be written.
@@ -75,8 +76,8 @@ pub(super) fn move_records(
     Ok(moved)
 }
 
-/// Writes the tombstones of a batch and removes what they are of. They go first, because they apply to the records of
-/// the batch too.
+/// Writes the tombstones of a batch and removes what they are of. They go first, because they apply to the
+/// records of the batch too.
 fn receive(transaction: &Transaction, batch: &[Record]) -> rusqlite::Result<Received> {
     let tombstones: Vec<&Tombstone> = batch.iter().filter_map(Record::tombstone).collect();
     if tombstones.is_empty() {

@@ -229,8 +229,8 @@ impl<'a> Writer<'a> {
         Ok(Some(known))
     }
 
-    /// Puts a record in the place of the one that has its id; its new number says that it changed. Vectors are kept
-    /// only of a kind without an index.
+    /// Puts a record in the place of the one that has its id; its new number says that it changed. Vectors
+    /// are kept only of a kind without an index.
     fn put_in_place(&mut self, record: &StoredRecord, keeps_vectors: bool) -> rusqlite::Result<()> {
         let Some((n, existing)) = record_columns::by_id(self.transaction, &record.id)? else { return Ok(()) };
         let collection = self.known_collections.ensure(self.transaction, existing.kind, &existing.scope)?;
@@ -291,7 +291,8 @@ impl<'a> Writer<'a> {
         Ok(new)
     }
 
-    /// Has links and vectors keep their record while its row is replaced. SQLite prepares every statement again.
+    /// Has links and vectors keep their record while its row is replaced. SQLite prepares every statement
+    /// again.
     fn defer_references(&mut self, n: i64) -> rusqlite::Result<()> {
         let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ?1 OR target = ?1)
                           OR EXISTS (SELECT 1 FROM embedding WHERE record = ?1)";

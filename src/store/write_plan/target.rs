@@ -37,7 +37,8 @@ pub(in crate::store) trait WriteTarget {
     /// Whether no document lies below a directory that was forgotten.
     fn is_empty_directory(&self, directory: &StoredRecord) -> Result<bool, Self::Error>;
 
-    /// Adds a link, unless it is impossible or conflicts with another: checking that first would cost nearly as much.
+    /// Adds a link, unless it is impossible or conflicts with another: checking that first would cost nearly
+    /// as much.
     fn add_link(&mut self, link: &Link) -> Result<AddedLink, Self::Error>;
 
     /// Notes that the record of an id was brought again, and stays as it is.
@@ -98,8 +99,8 @@ pub(in crate::store) enum AddedLink {
 pub(in crate::store) enum Change<'a> {
     /// Adds a record with the vector that it carries.
     Insert(Cow<'a, StoredRecord>),
-    /// Puts a record and its vector in the place of the one that has its id. The vectors of that one go with their
-    /// synapses; other links stay.
+    /// Puts a record and its vector in the place of the one that has its id. The vectors of that one go with
+    /// their synapses; other links stay.
     Replace(Cow<'a, StoredRecord>),
     /// Gives the record of an id these members and this time. Its text, its vectors and its links stay.
     Update(StoredRecord),

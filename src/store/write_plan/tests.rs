@@ -237,7 +237,8 @@ fn write_to(store: &mut StoreInMemory, batch: &[Record], rules: WriteRules) -> V
     written
 }
 
-/// A store of the named records; after `-`, what was forgotten at the time 50; after `@`, what another program wrote.
+/// A store of the named records; after `-`, what was forgotten at the time 50; after `@`, what another
+/// program wrote.
 fn store(names: &str) -> StoreInMemory {
     let mut existing = StoreInMemory::default();
     for name in names.split_whitespace() {

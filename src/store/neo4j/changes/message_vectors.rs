@@ -1,7 +1,7 @@
 //! The statements that give messages the vectors of one model, and their index (`neo4j/message_vectors.rs`).
 
-/// The model whose vectors the messages hold, and the one that they should: that of a fact, else that of most vectors.
-/// No row if they hold none.
+/// The model whose vectors the messages hold, and the one that they should: that of a fact, else that of most
+/// vectors. No row if they hold none.
 pub(in crate::store::neo4j) const STATE: &str = "
     MATCH (store:RsvStore {one: true}) WHERE store.message_model IS NOT NULL
     OPTIONAL MATCH (fact:RsvFact {name: $fact})
@@ -17,8 +17,8 @@ pub(in crate::store::neo4j) const CHOOSE: &str = "
 /// Has messages hold vectors from now on, of no model yet.
 pub(in crate::store::neo4j) const TURN_ON: &str = "
     MATCH (store:RsvStore {one: true}) SET store.message_model = coalesce(store.message_model, 0)";
-/// Has new vectors of a model come into their messages too, and all messages wait for those that they have, if they
-/// hold those of an earlier model still.
+/// Has new vectors of a model come into their messages too, and all messages wait for those that they have,
+/// if they hold those of an earlier model still.
 pub(in crate::store::neo4j) const BEGIN: &str = "
     MATCH (store:RsvStore {one: true}) WHERE store.message_model = $held
     SET store.message_model = $model, store.message_after = -1";
@@ -29,8 +29,8 @@ pub(in crate::store::neo4j) const BEGIN_AGAIN: &str = "
 pub(in crate::store::neo4j) const WAITING: &str = "
     MATCH (store:RsvStore {one: true}) WHERE store.message_after IS NOT NULL
     RETURN store.message_model AS model, store.message_after AS after";
-/// Gives the messages among the next records their vectors. One without a vector of the model gets that which Reservoir
-/// gave it, or none.
+/// Gives the messages among the next records their vectors. One without a vector of the model gets that which
+/// Reservoir gave it, or none.
 pub(in crate::store::neo4j) const FILL: &str = "
     MATCH (m:RsvRecord) WHERE m.n > $after WITH m ORDER BY m.n LIMIT $count
     OPTIONAL MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})

@@ -50,16 +50,17 @@ pub(in crate::store::neo4j) const IDS_AFTER: &str = "
 pub(in crate::store::neo4j) const SET_DIGESTS: &str = "
     UNWIND $rows AS row MATCH (r:RsvRecord {rsv_id: row.id}) SET r.digest = row.digest";
 
-/// The number of steps, the first ones, after which records have no digests yet. The server has no function for them.
+/// The number of steps, the first ones, after which records have no digests yet. The server has no function
+/// for them.
 pub(in crate::store::neo4j) const WITHOUT_DIGESTS: usize = 1;
 
 /// The version of the schema of rsv 0.1.0, the first that was released. Graphs of earlier ones are refused.
 pub(in crate::store::neo4j) const OLDEST: i64 = 6;
 
-/// The statements of each step from the schema of a release to the next, append-only: the first is that from `OLDEST`.
-/// The last of them change nothing: from version 10 on messages may hold vectors, which an earlier release would not
-/// keep up to date; from version 11 on there may be actions, a kind that earlier releases do not know, and from version
-/// 12 on an audit.
+/// The statements of each step from the schema of a release to the next, append-only: the first is that from
+/// `OLDEST`. The last of them change nothing: from version 10 on messages may hold vectors, which an earlier
+/// release would not keep up to date; from version 11 on there may be actions, a kind that earlier releases
+/// do not know, and from version 12 on an audit.
 pub(in crate::store::neo4j) const MIGRATIONS: &[&[&str]] =
     &[&[M007_FOLDED], &[], &[reindex::BEGIN], &[], &[], &[]];
 

@@ -24,8 +24,8 @@ const HELD_BY_MESSAGE: &str = "
     WITH r, row MATCH (:RsvStore {one: true, message_model: {model}})
     CALL db.create.setNodeVectorProperty(r, 'embedding', row.vector)";
 const REMOVE_UNEMBEDDED_LABEL: &str = "REMOVE r:RsvLacks{model}";
-/// A message that Reservoir wrote has an embedding node of Reservoir's already: Reservoir would count a second one as
-/// that of another message.
+/// A message that Reservoir wrote has an embedding node of Reservoir's already: Reservoir would count a
+/// second one as that of another message.
 const LABEL_FOR_RESERVOIR: &str = "
     FOREACH (_ IN CASE WHEN EXISTS { (r)-[:HAS_EMBEDDING]->(own) WHERE NOT own:RsvVector } THEN [] ELSE [1] END |
       SET e:Embedding{dim})";
@@ -49,9 +49,9 @@ pub(in crate::store::neo4j) const NOTE_FOREIGN: &str = "
     WITH DISTINCT r.partition AS partition, r.instance AS instance
     MATCH (s:RsvVectorCount {partition: partition, instance: instance}) SET s.foreign = true";
 
-/// The vector index of a model, quantized to 8 bits. The server (5.26) keeps vectors that it has indexed since it
-/// started in buffers of a kilobyte, and each vector that spans two of them costs an exception. With 32-bit numbers
-/// every vector does, and a thousand turns made a query five times as slow.
+/// The vector index of a model, quantized to 8 bits. The server (5.26) keeps vectors that it has indexed
+/// since it started in buffers of a kilobyte, and each vector that spans two of them costs an exception. With
+/// 32-bit numbers every vector does, and a thousand turns made a query five times as slow.
 pub(in crate::store::neo4j) const MAKE_VECTOR_INDEX: &str = "
     CREATE VECTOR INDEX rsv_vector_{model} IF NOT EXISTS FOR (e:RsvVector{model}) ON (e.embedding)
     OPTIONS {indexConfig: {`vector.dimensions`: $dim, `vector.similarity_function`: 'cosine',

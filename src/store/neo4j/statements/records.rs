@@ -52,8 +52,8 @@ pub(in crate::store::neo4j) const EMBEDDINGS: &str = "
     WITH m, e WHERE e:RsvVector WITH m, e ORDER BY m.rsv_id, e.model
     RETURN m.rsv_id AS of, e.model AS model, e.embedding AS vector, e.extra AS extra";
 
-/// The links between the records of a selection. The other end is judged once it is reached: a plan that was made for few
-/// records would look for both ends by their labels, and then for a link between any two.
+/// The links between the records of a selection. The other end is judged once it is reached: a plan that was
+/// made for few records would look for both ends by their labels, and then for a link between any two.
 pub(in crate::store::neo4j) const LINKS: &str = concat!(
     "MATCH (m:RsvRecord)-[l]->(o)
      WHERE NOT l:CHILD_OF AND m:{kinds} AND {scope} AND coalesce(l.n, 0) <= $upto AND {admitted}
@@ -63,7 +63,8 @@ pub(in crate::store::neo4j) const LINKS: &str = concat!(
     " AS link"
 );
 
-/// Narrows `RECORDS`, `EMBEDDINGS` or `LINKS` to what changed after the number `$after`, and what rsv did not write.
+/// Narrows `RECORDS`, `EMBEDDINGS` or `LINKS` to what changed after the number `$after`, and what rsv did not
+/// write.
 pub(in crate::store::neo4j) fn changed(statement: &str) -> String {
     statement
         .replace(
@@ -104,8 +105,8 @@ pub(in crate::store::neo4j) const BY_NUMBER: &str = concat!(
     identities!()
 );
 
-/// The records before a position and those after it. The index returns them in the order of time, and no more than are
-/// wanted. A position is an id, a timestamp, a seq, and the place of its scope in `$scopes`.
+/// The records before a position and those after it. The index returns them in the order of time, and no more
+/// than are wanted. A position is an id, a timestamp, a seq, and the place of its scope in `$scopes`.
 macro_rules! around {
     () => {
         concat!(

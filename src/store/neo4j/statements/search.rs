@@ -11,8 +11,8 @@ pub(in crate::store::neo4j) const VECTOR_INDEXES: &str = "
     SHOW VECTOR INDEXES YIELD name, options RETURN name, options.indexConfig.`vector.dimensions` AS dim";
 pub(in crate::store::neo4j) const MODEL: &str = "MATCH (m:RsvModel {name: $name}) RETURN m.n AS n";
 
-/// The sizes and numbers of some collections, and the prefix of a full-text query that restricts it to them: it is
-/// empty if no restriction is needed, or if they are too many. Always one row.
+/// The sizes and numbers of some collections, and the prefix of a full-text query that restricts it to them:
+/// it is empty if no restriction is needed, or if they are too many. Always one row.
 macro_rules! corpus {
     () => {
         concat!(
@@ -27,8 +27,9 @@ macro_rules! corpus {
 pub(in crate::store::neo4j) const CORPUS: &str =
     concat!(corpus!(), "RETURN unadopted, documents, words, prefix");
 
-/// The same; the number of records that hold words of some stems; the number that each full-text query finds; and the
-/// records that the full-text indexes rank first. With the prefix, the collection of each record need not be read.
+/// The same; the number of records that hold words of some stems; the number that each full-text query finds;
+/// and the records that the full-text indexes rank first. With the prefix, the collection of each record need
+/// not be read.
 pub(in crate::store::neo4j) const DOCUMENT_FREQUENCIES: &str = concat!(
     corpus!(),
     "CALL (numbers) {
@@ -87,12 +88,12 @@ pub(in crate::store::neo4j) const NEAREST_OF_ALL: &str = concat!(
     cosine!("near"),
     "] AS row"
 );
-/// Fetches the nearest vectors of the whole model, and keeps those of the selection: as many as contain the wanted
-/// number if the selection's collections are spread evenly over the model. The index is not queried, and `asked` is
-/// null, if the collections have few vectors, or fewer than `$more` times the number to fetch: comparing those one by
-/// one is faster. Returns one row if the model exists. The index ranks by numbers of 8 bits. For a verified result,
-/// `most` is the greatest nearness (0 to 1) of a vector that it did not return: that of the last one that it returned,
-/// plus twice the greatest error that was found.
+/// Fetches the nearest vectors of the whole model, and keeps those of the selection: as many as contain the
+/// wanted number if the selection's collections are spread evenly over the model. The index is not queried,
+/// and `asked` is null, if the collections have few vectors, or fewer than `$more` times the number to fetch:
+/// comparing those one by one is faster. Returns one row if the model exists. The index ranks by numbers of 8
+/// bits. For a verified result, `most` is the greatest nearness (0 to 1) of a vector that it did not return:
+/// that of the last one that it returned, plus twice the greatest error that was found.
 pub(in crate::store::neo4j) const NEAREST_BY_INDEX: &str = concat!(
     vector_count!(),
     "WITH *, CASE WHEN here > $few THEN $wanted * (all / here) END AS near, here <= $exact AS exact
@@ -159,8 +160,8 @@ pub(in crate::store::neo4j) const VECTORS_OF_COLLECTIONS: &str = "
     MATCH (m:{label}) WHERE m.partition = $partition AND m.instance IN $instances
     MATCH (m)-[:HAS_EMBEDDING]->(e:RsvVector{model})
     RETURN [m.n, m.rsv_id, m.timestamp, e.n, e.embedding, e:RsvUnlinked{model}] AS vector";
-/// The vectors of the same collections that the index finds near each of some vectors; and the nearness (0 to 1) of the
-/// last one that it returned.
+/// The vectors of the same collections that the index finds near each of some vectors; and the nearness (0 to
+/// 1) of the last one that it returned.
 pub(in crate::store::neo4j) const NEAR_EACH: &str = "
     UNWIND $rows AS row
     CALL (row) {

@@ -41,11 +41,11 @@ fn any_label(kinds: &[&RecordKind]) -> String {
 /// A label that no node has.
 const NO_LABEL: &str = "RsvNothing";
 
-/// Fills in a statement about the records of a selection. `{scope}` is the condition on scopes or trace, `{admitted}`
-/// the other conditions, `{the other}` all conditions on the other end of a link, `{kinds}` the kinds, and `{kind}` the
-/// position of a record's kind. The part from `{each}` to `{end}` is repeated for each kind and yields `m`: `{label}`
-/// is the kind's label, `{index}` the columns of the index in the order of time, and `{forward}` and `{backward}` the
-/// beginning of that order.
+/// Fills in a statement about the records of a selection. `{scope}` is the condition on scopes or trace,
+/// `{admitted}` the other conditions, `{the other}` all conditions on the other end of a link, `{kinds}` the
+/// kinds, and `{kind}` the position of a record's kind. The part from `{each}` to `{end}` is repeated for
+/// each kind and yields `m`: `{label}` is the kind's label, `{index}` the columns of the index in the order
+/// of time, and `{forward}` and `{backward}` the beginning of that order.
 pub(in crate::store::neo4j) fn selected(statement: &str, which: &Select) -> String {
     let kinds = distinct(&which.kinds);
     let statement = match statement.split_once("{each}").and_then(|(before, rest)| {
@@ -134,8 +134,8 @@ fn admitted(which: &[Select], kinds: &[&RecordKind]) -> String {
     conditions.join(" AND ")
 }
 
-/// Collects the rows of a statement, which are lists, into one: the server takes longer to send a row (16 µs) than to
-/// read most rows.
+/// Collects the rows of a statement, which are lists, into one: the server takes longer to send a row (16 µs)
+/// than to read most rows.
 pub(in crate::store::neo4j) fn in_one(statement: &str) -> String {
     match statement.rsplit_once("RETURN [") {
         Some((before, row)) => {

@@ -1,5 +1,5 @@
-//! The statements about the store: its numbers, sums, facts, audit and tombstones, and the messages that rsv did not
-//! write.
+//! The statements about the store: its numbers, sums, facts, audit and tombstones, and the messages that rsv
+//! did not write.
 
 pub(in crate::store::neo4j) const LAST_NUMBER: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true}) RETURN coalesce(store.n, 0) AS n";
@@ -12,7 +12,8 @@ pub(in crate::store::neo4j) const MARK: &str = "
     WITH coalesce(store.n, 0) AS n
     CALL () { MATCH (r:RsvRecord) RETURN count(r) AS count }
     RETURN n, count";
-/// The id of the store, its last number, and the records and tombstones that have the last numbers or some others.
+/// The id of the store, its last number, and the records and tombstones that have the last numbers or some
+/// others.
 pub(in crate::store::neo4j) const CHANGE_STATE: &str = "
     OPTIONAL MATCH (store:RsvStore {one: true})
     WITH coalesce(store.id, '') AS id, coalesce(store.n, 0) AS n
@@ -55,7 +56,8 @@ pub(in crate::store::neo4j) const TOMBSTONES_BY_DIGEST: &str = concat!(
      } RETURN ",
     tombstone!()
 );
-/// The tombstones of messages with these fingerprints, each with its fingerprint; and the former names of partitions.
+/// The tombstones of messages with these fingerprints, each with its fingerprint; and the former names of
+/// partitions.
 pub(in crate::store::neo4j) const TOMBSTONES_BY_FINGERPRINT: &str = concat!(
     "CALL () {
        MATCH (f:RsvFact) WHERE f.name STARTS WITH 'former names of ' RETURN collect([f.name, f.value]) AS former

@@ -17,8 +17,8 @@ use crate::store::synapses::{Changes, Compare, Compared, LinkState, Rule};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use std::collections::BTreeMap;
 
-/// The least number of records whose neighbours are read by two connections in parallel: for fewer, starting a thread
-/// takes longer.
+/// The least number of records whose neighbours are read by two connections in parallel: for fewer, starting
+/// a thread takes longer.
 const MIN_FOR_TWO: usize = 40;
 
 impl Links for Sqlite {

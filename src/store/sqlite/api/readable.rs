@@ -68,7 +68,8 @@ impl Sqlite {
     }
 }
 
-/// Whether a text is one that a page of zeros may be a part of, which SQLite does not notice if it is the last.
+/// Whether a text is one that a page of zeros may be a part of, which SQLite does not notice if it is the
+/// last.
 fn is_doubtful(record: &Record) -> bool {
     matches!(record, Record::Stored(stored) if stored.text.len() > MIN_CONTINUED && stored.text.contains('\0'))
 }

@@ -206,8 +206,8 @@ fn integrity_errors(connection: &Connection, most: u32) -> rusqlite::Result<Vec<
     Ok(errors)
 }
 
-/// Locks a file, which is made if it is missing; `None` if another process has locked it. The system unlocks it when
-/// the guard is dropped or the process ends for any reason; the file stays for the next lock.
+/// Locks a file, which is made if it is missing; `None` if another process has locked it. The system unlocks
+/// it when the guard is dropped or the process ends for any reason; the file stays for the next lock.
 fn lock(path: &Path) -> Result<Option<Claim>> {
     let failed = |what: &str, cause: std::io::Error| {
         let kind = kind_of(&cause).unwrap_or(ErrorKind::ReadOnly);

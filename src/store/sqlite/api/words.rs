@@ -9,7 +9,8 @@ use crate::store::sqlite::vectors::measure::ModelVector;
 use crate::store::sqlite::words::keyword::KeywordSearch;
 
 impl Sqlite {
-    /// The hits, the cosines of the records that were read with a vector of a model, and the words of the question.
+    /// The hits, the cosines of the records that were read with a vector of a model, and the words of the
+    /// question.
     pub(crate) fn find_by_words(
         &self,
         search: &KeywordSearch,

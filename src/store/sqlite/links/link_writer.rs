@@ -11,8 +11,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Writes the links of a transaction. It remembers the numbers of the records that the transaction has written or asked
-/// for, and that of the last change: look-ups and a count for each link would cost as much as its row.
+/// Writes the links of a transaction. It remembers the numbers of the records that the transaction has
+/// written or asked for, and that of the last change: look-ups and a count for each link would cost as much
+/// as its row.
 pub(crate) struct LinkWriter<'a> {
     connection: &'a Connection,
     /// The numbers of records by id.

@@ -1,4 +1,5 @@
-//! Finds the records of some collections that resemble each other: compares many vectors with all codes in one pass.
+//! Finds the records of some collections that resemble each other: compares many vectors with all codes in
+//! one pass.
 
 use super::synapse;
 use crate::store::select::Collection;
@@ -18,12 +19,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Of records that are equally near by their codes, at most this many times the limit are compared exactly: small talk
-/// makes thousands of equal records.
+/// Of records that are equally near by their codes, at most this many times the limit are compared exactly:
+/// small talk makes thousands of equal records.
 const COMPARED_PER_SYNAPSE: usize = 4;
 
-/// The number of candidates of each record at which the worse ones are dropped. It is small, since there are many
-/// records.
+/// The number of candidates of each record at which the worse ones are dropped. It is small, since there are
+/// many records.
 const MAX_CANDIDATES: usize = 256;
 
 /// The least number of vectors for a thread to compare.
@@ -165,8 +166,8 @@ impl Resemblance<'_> {
         rows.collect()
     }
 
-    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. `seen` caches
-    /// vectors, since a record that resembles one mostly resembles others too.
+    /// The records that a record resembles, by exact cosines; and whether all candidates have vectors. `seen`
+    /// caches vectors, since a record that resembles one mostly resembles others too.
     fn near(
         &self,
         connection: &Connection,

@@ -63,8 +63,8 @@ pub(crate) fn relink(
     transaction.commit().map(|()| true)
 }
 
-/// Those of the similar records that still exist and are linked: one that has got another vector meanwhile is compared
-/// later, when its own turn comes.
+/// Those of the similar records that still exist and are linked: one that has got another vector meanwhile is
+/// compared later, when its own turn comes.
 fn linkable(connection: &Connection, model: i64, changes: &Changes) -> rusqlite::Result<FxHashSet<i64>> {
     let near: FxHashSet<i64> = changes.add.iter().map(|(_, near)| near.n).collect();
     let sql = "SELECT 1 FROM record WHERE n = ?2 AND NOT EXISTS (

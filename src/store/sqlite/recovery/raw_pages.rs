@@ -1,6 +1,8 @@
-//! The pages of a file and of its write-ahead log, read without SQLite, which refuses many damaged files as a whole.
+//! The pages of a file and of its write-ahead log, read without SQLite, which refuses many damaged files as a
+//! whole.
 //!
-//! The formats are those of <https://www.sqlite.org/fileformat2.html>. Numbers are big-endian; pages count from 1.
+//! The formats are those of <https://www.sqlite.org/fileformat2.html>. Numbers are big-endian; pages count
+//! from 1.
 
 use crate::store::sqlite::wal;
 use std::collections::{HashMap, HashSet};
@@ -9,7 +11,8 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The page size of a store. Measured: larger pages read vectors and long texts twice as fast as SQLite's own 4096.
+/// The page size of a store. Measured: larger pages read vectors and long texts twice as fast as SQLite's own
+/// 4096.
 pub(crate) const PAGE_SIZE: usize = 16_384;
 
 /// The length of the header, with which page 1 begins.

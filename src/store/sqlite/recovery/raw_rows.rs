@@ -63,7 +63,8 @@ impl TreePage<'_> {
         [TABLE_INTERIOR, TABLE_LEAF].contains(&self.kind)
     }
 
-    /// The rows of the page, each `None` if unreadable. The pages in which they continue are added to `continued`.
+    /// The rows of the page, each `None` if unreadable. The pages in which they continue are added to
+    /// `continued`.
     pub(crate) fn rows<'a>(
         &'a self,
         pages: &'a RawPages,

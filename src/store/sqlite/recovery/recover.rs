@@ -68,8 +68,8 @@ static TABLE_ROWS: LazyLock<[Shape; 10]> = LazyLock::new(|| {
     ]
 });
 
-/// The rows of indexes, and of tables without row numbers. The index of collections has all that their table has; that
-/// of traces names every record.
+/// The rows of indexes, and of tables without row numbers. The index of collections has all that their table
+/// has; that of traces names every record.
 static INDEX_ROWS: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let kept = [
         keep("itidRTji", "INSERT OR IGNORE INTO link VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
@@ -178,7 +178,8 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    /// Keeps the rows of all pages; returns the number of pages that are damaged, or belong to an unreadable row.
+    /// Keeps the rows of all pages; returns the number of pages that are damaged, or belong to an unreadable
+    /// row.
     fn read_pages(&mut self) -> rusqlite::Result<u64> {
         let (mut unknown, mut torn) = (Vec::new(), 0);
         let mut page = Vec::new();
@@ -271,8 +272,8 @@ fn is_of_type(letter: char, value: &Value) -> bool {
     }
 }
 
-/// Gives the records of unknown collections one; returns their number. Only messages have a role; of the others only
-/// memories have a text, and only accounts a trace.
+/// Gives the records of unknown collections one; returns their number. Only messages have a role; of the
+/// others only memories have a text, and only accounts a trace.
 fn complete_collections(connection: &Connection) -> rusqlite::Result<u64> {
     let unscoped = "FROM record WHERE collection NOT IN (SELECT n FROM collection)";
     let count: i64 = connection.query_row(&format!("SELECT count(*) {unscoped}"), [], |row| row.get(0))?;
@@ -287,7 +288,8 @@ fn complete_collections(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(count.unsigned_abs())
 }
 
-/// Adds the models that only the index names, and counts the vectors of each; those of another length are no vectors.
+/// Adds the models that only the index names, and counts the vectors of each; those of another length are no
+/// vectors.
 fn complete_models(connection: &Connection, names: &HashMap<i64, String>) -> rusqlite::Result<()> {
     for (n, name) in names {
         let sql = "INSERT OR IGNORE INTO model (n, name, dim)

@@ -1,5 +1,5 @@
-//! Keeps the codes that a search has read for the next one, so that a process that searches often reads only newer
-//! ones.
+//! Keeps the codes that a search has read for the next one, so that a process that searches often reads only
+//! newer ones.
 
 use super::checksum::Checksum;
 use super::code_page::{self, CodeBlock, CodeMeta, Pages};
@@ -7,7 +7,8 @@ use super::code_scope::CodeScope;
 use crate::store::api::OpenMode;
 use rusqlite::Connection;
 
-/// The search in the same collections that starts to keep codes, so that one or two searches do not pay for it.
+/// The search in the same collections that starts to keep codes, so that one or two searches do not pay for
+/// it.
 const FIRST_KEPT_SEARCH: usize = 3;
 /// The greatest size of the cache, in bytes.
 const MAX_BYTES: usize = 64 << 20;
@@ -37,8 +38,8 @@ pub(crate) struct CodeCache {
 }
 
 impl CodeCache {
-    /// An empty cache. With `Pooled` it stays empty: each of the many connections of a process would keep its own
-    /// codes.
+    /// An empty cache. With `Pooled` it stays empty: each of the many connections of a process would keep its
+    /// own codes.
     pub(crate) fn new(mode: OpenMode) -> CodeCache {
         let first_kept_search = if mode == OpenMode::Pooled { usize::MAX } else { FIRST_KEPT_SEARCH };
         CodeCache { first_kept_search, ..CodeCache::default() }

@@ -1,7 +1,8 @@
-//! The vector index: the 4-bit code of every record's vector, in code pages of one collection, or pool, and model. Each
-//! fills a page of the file, and pages are scanned whole. The newest codes of a collection are pending, a row each,
-//! until they fill a page, so that storing one costs little; meanwhile the pool has a copy of them (`code_pool.rs`).
-//! Each code has metadata for selections, so that a search compares only admitted records.
+//! The vector index: the 4-bit code of every record's vector, in code pages of one collection, or pool, and
+//! model. Each fills a page of the file, and pages are scanned whole. The newest codes of a collection are
+//! pending, a row each, until they fill a page, so that storing one costs little; meanwhile the pool has a
+//! copy of them (`code_pool.rs`). Each code has metadata for selections, so that a search compares only
+//! admitted records.
 
 use super::checksum::Checksum;
 use super::code_scope::{CodePart, CodeScope};
@@ -81,7 +82,8 @@ pub(crate) fn add(
     connection.prepare_cached(sql)?.execute(row).map(drop)
 }
 
-/// Packs pending codes into pages, oldest records first, as long as they fill a run of pages. Returns their records.
+/// Packs pending codes into pages, oldest records first, as long as they fill a run of pages. Returns their
+/// records.
 pub(crate) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<BTreeSet<i64>> {
     let IndexKey { model, collection } = key;
     let sql = "SELECT count(*), dim FROM pending_code JOIN model ON model.n = model
@@ -98,7 +100,8 @@ pub(crate) fn pack(connection: &Connection, key: IndexKey) -> rusqlite::Result<B
     for _ in 0..runs * PAGES_AT_ONCE {
         last = pack_page(connection, key, last, per_page)?;
     }
-    // They are deleted last: else the new pages would be written to the freed pages of the file, wherever these are.
+    // They are deleted last: else the new pages would be written to the freed pages of the file, wherever
+    // these are.
     let sql = "DELETE FROM pending_code WHERE model = ? AND collection = ? AND record <= ? RETURNING record";
     connection.prepare_cached(sql)?.query_map([model, collection, last], |row| row.get(0))?.collect()
 }
@@ -121,7 +124,8 @@ fn pack_page(connection: &Connection, key: IndexKey, last: i64, count: u32) -> r
     Ok(high)
 }
 
-/// Removes the codes that a collection or a pool has of some records. The caller subtracts them from its checksum.
+/// Removes the codes that a collection or a pool has of some records. The caller subtracts them from its
+/// checksum.
 pub(crate) fn remove(
     connection: &Connection,
     key: IndexKey,

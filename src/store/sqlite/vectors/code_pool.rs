@@ -1,9 +1,10 @@
-//! The codes of small collections, in the pool of their kind and partition: it has a second copy of each pending code,
-//! so that a search in the partition reads pages, and one in a collection only what that collection has. A code that
-//! gets into a page of its collection leaves the pool.
+//! The codes of small collections, in the pool of their kind and partition: it has a second copy of each
+//! pending code, so that a search in the partition reads pages, and one in a collection only what that
+//! collection has. A code that gets into a page of its collection leaves the pool.
 //!
-//! A pool is in the tables as a collection is, with the checksum of all vectors of its collections. In a file of an
-//! earlier release the collections get into their pools some at a time, from the newest on, with later writes.
+//! A pool is in the tables as a collection is, with the checksum of all vectors of its collections. In a file
+//! of an earlier release the collections get into their pools some at a time, from the newest on, with later
+//! writes.
 
 use super::checksum::Checksum;
 use super::code_page::{self, IndexKey};
@@ -13,8 +14,8 @@ use crate::store::sqlite::collections::{POOLS, Within};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of older collections that a write adds to their pools: for 600 codes of each it takes a fifth of a
-/// second.
+/// The number of older collections that a write adds to their pools: for 600 codes of each it takes a fifth
+/// of a second.
 const POOLED_AT_ONCE: usize = 16;
 
 /// The codes that a transaction has added to a collection.

@@ -1,5 +1,5 @@
-//! The codes that a search reads: those of some collections, or of whole partitions, whose pools have the pending codes
-//! of all their collections (`code_pool.rs`).
+//! The codes that a search reads: those of some collections, or of whole partitions, whose pools have the
+//! pending codes of all their collections (`code_pool.rs`).
 
 use crate::store::select::Select;
 use crate::store::sqlite::collections::{self, Part, Within};
@@ -7,7 +7,8 @@ use crate::store::sqlite::facts;
 use crate::store::sqlite::schema::CODE_POOLS;
 use rusqlite::Connection;
 
-/// The number from which on the pending codes of collections are in their pools; in a file without the fact none are.
+/// The number from which on the pending codes of collections are in their pools; in a file without the fact
+/// none are.
 pub(crate) fn pooled_from(connection: &Connection) -> rusqlite::Result<i64> {
     let from = facts::get(connection, CODE_POOLS)?;
     Ok(from.and_then(|from| from.parse().ok()).unwrap_or(i64::MAX))
@@ -26,7 +27,8 @@ pub(crate) struct CodeScope {
     pools: Option<Within>,
 }
 
-/// A part of a scope. All its pages are read, and the pending codes and checksums of its collections below a number.
+/// A part of a scope. All its pages are read, and the pending codes and checksums of its collections below a
+/// number.
 pub(crate) struct CodePart<'a> {
     pub(crate) part: Part<'a>,
     pub(crate) pending_below: i64,
@@ -67,8 +69,8 @@ impl CodeScope {
     }
 }
 
-/// The collections of a selection that have pages of a model. The index is searched once for each that has some in the
-/// store, so that small collections, which may be many, cost nothing.
+/// The collections of a selection that have pages of a model. The index is searched once for each that has
+/// some in the store, so that small collections, which may be many, cost nothing.
 fn paged(connection: &Connection, model: i64, which: &Select) -> rusqlite::Result<Within> {
     let sql = "SELECT min(collection) FROM code_page WHERE model = ? AND collection > ?";
     let mut next = connection.prepare_cached(sql)?;

@@ -1,4 +1,5 @@
-//! The vectors of records, unchanged, and their models; every vector index is updated in the same transaction.
+//! The vectors of records, unchanged, and their models; every vector index is updated in the same
+//! transaction.
 
 use super::code_page::{self, IndexKey};
 use super::code_pool::{self, AddedCodes};
@@ -277,7 +278,8 @@ pub(crate) fn rebuild(connection: &Connection, model: i64, within: &[CollectionR
     unembedded::begin(connection, model)
 }
 
-/// Compares the checksums of the indexes with the vectors, and rebuilds those that differ. Returns their number.
+/// Compares the checksums of the indexes with the vectors, and rebuilds those that differ. Returns their
+/// number.
 pub(crate) fn repair(connection: &mut Connection) -> rusqlite::Result<u64> {
     let transaction = wal::begin_write(connection)?;
     let all = collections::all(&transaction)?;

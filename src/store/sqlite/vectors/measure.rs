@@ -16,7 +16,8 @@ pub(crate) struct ModelVector<'a> {
     pub(crate) numbers: &'a [f32],
 }
 
-/// Reads records from rows of COLUMNS and VECTOR, and computes the cosine of each with a vector, if there is one.
+/// Reads records from rows of COLUMNS and VECTOR, and computes the cosine of each with a vector, if there is
+/// one.
 pub(crate) struct Measure<'a> {
     /// The records that need not be read, if any are kept.
     kept: Option<&'a RecordCache>,

@@ -1,5 +1,5 @@
-//! Finds the records nearest to a vector: scans all codes, and computes exact cosines for the records that may be among
-//! the best.
+//! Finds the records nearest to a vector: scans all codes, and computes exact cosines for the records that
+//! may be among the best.
 
 use super::code_cache::{CacheKey, CodeCache};
 use super::code_page::{CodeBlock, CodeMeta};
@@ -16,7 +16,8 @@ use crate::vector::QuantizedQuery;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::cmp::Ordering;
 
-/// Comparing at most this many vectors of a subtree one by one takes less time than to scan the codes of a large store.
+/// Comparing at most this many vectors of a subtree one by one takes less time than to scan the codes of a
+/// large store.
 const MAX_COMPARED: i64 = 1000;
 
 /// The number of candidates at which the worse ones are dropped.
@@ -90,7 +91,8 @@ impl Nearest<'_> {
         })
     }
 
-    /// The index that finds the records of the selection, if they are few: those of a trace, or of a small subtree.
+    /// The index that finds the records of the selection, if they are few: those of a trace, or of a small
+    /// subtree.
     fn index_of_few(&self, connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
         if self.which.trace_id.is_some() {
             return Ok(Some("record_trace"));
@@ -229,8 +231,8 @@ pub(crate) struct TopCandidates {
 }
 
 impl TopCandidates {
-    /// An empty set for candidates with a cosine of at least `min_similarity`. At `capacity` candidates the worse ones
-    /// are dropped.
+    /// An empty set for candidates with a cosine of at least `min_similarity`. At `capacity` candidates the
+    /// worse ones are dropped.
     pub(crate) fn above(min_similarity: f64, limit: usize, capacity: usize) -> TopCandidates {
         TopCandidates {
             limit,
@@ -252,8 +254,8 @@ impl TopCandidates {
         }
     }
 
-    /// Computes exact cosines of the candidates, most promising first, until the others cannot be among the best; at
-    /// most `max_compared`. Also returns whether every candidate has a vector, as its code implies.
+    /// Computes exact cosines of the candidates, most promising first, until the others cannot be among the
+    /// best; at most `max_compared`. Also returns whether every candidate has a vector, as its code implies.
     pub(crate) fn compare(
         mut self,
         max_compared: usize,

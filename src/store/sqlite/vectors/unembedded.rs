@@ -1,5 +1,6 @@
-//! The records without a vector, for every model with vectors. A record with a text to embed is marked when it is
-//! written and unmarked when its vector is, so that the cost of listing them grows only with their number.
+//! The records without a vector, for every model with vectors. A record with a text to embed is marked when
+//! it is written and unmarked when its vector is, so that the cost of listing them grows only with their
+//! number.
 
 use crate::store::sqlite::record_row::RecordRow;
 use rusqlite::Connection;

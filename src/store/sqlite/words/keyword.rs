@@ -19,8 +19,8 @@ use crate::store::sqlite::vectors::measure::{Measure, ModelVector};
 use crate::text::terms::{Occur, Piece, Term};
 use rusqlite::{Connection, params_from_iter};
 
-/// A token that occurs in more words of a segment than this is not selective: it is checked in the records themselves,
-/// and does not count.
+/// A token that occurs in more words of a segment than this is not selective: it is checked in the records
+/// themselves, and does not count.
 const MAX_WORDS: usize = 1000;
 
 /// A search for the records of a selection in which terms occur.
@@ -72,8 +72,8 @@ impl KeywordSearch<'_> {
         Ok(FoundByWords { hits: Vec::new(), cosines: measure.cosines, words })
     }
 
-    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least `limit` of
-    /// one scope, if there are that many, with all that tie with the last one in time.
+    /// The newest records that hold terms that are in no word (`++`, an emoji) or in very many: at least
+    /// `limit` of one scope, if there are that many, with all that tie with the last one in time.
     fn newest(&self, connection: &Connection, terms: &[&Term]) -> rusqlite::Result<Vec<Scored>> {
         let mut found = Vec::new();
         let kinds = self.which.kinds.iter().copied().filter(|kind| kind.indexed.is_some()).collect();

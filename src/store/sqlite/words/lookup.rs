@@ -21,8 +21,8 @@ pub(super) type SegmentWords = Vec<Vec<Box<[u8]>>>;
 /// The number of postings up to which tokens are read first; the rarest token is always read.
 const FIRST_RECORDS: usize = 1000;
 
-/// The records that hold some tokens. Of a frequent token only the postings of records that may be among the best are
-/// read: a record without any of the rarer tokens seldom is.
+/// The records that hold some tokens. Of a frequent token only the postings of records that may be among the
+/// best are read: a record without any of the rarer tokens seldom is.
 pub(super) struct Lookup<'a> {
     connection: &'a Connection,
     segments: &'a [Segment],
@@ -178,8 +178,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Gathers the admitted documents that hold a token: all, or only those that were seen before. With `note`, all
-    /// are noted as seen.
+    /// Gathers the admitted documents that hold a token: all, or only those that were seen before. With
+    /// `note`, all are noted as seen.
     fn gather(
         &mut self,
         token: &mut QueryToken,

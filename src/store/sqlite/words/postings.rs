@@ -1,5 +1,5 @@
-//! The encodings of the word index: posting lists as varints of differences, read sequentially, and document metadata
-//! in blocks of fixed width, with random access.
+//! The encodings of the word index: posting lists as varints of differences, read sequentially, and document
+//! metadata in blocks of fixed width, with random access.
 
 use crate::record::Role;
 use crate::store::sqlite::record_row::DocMeta;
@@ -17,9 +17,9 @@ fn rest(doc: &DocMeta) -> u64 {
     u64::from(doc.length) << ROLE_BITS | u64::from(doc.role.trailing_zeros()) & ROLE_MASK
 }
 
-/// The metadata of consecutive documents: the least number and the least time, and the differences of each document
-/// from these, in as few bytes as the greatest needs (frame of reference: Goldstein, Ramakrishnan and Shaft,
-/// "Compressing relations and indexes", 1998).
+/// The metadata of consecutive documents: the least number and the least time, and the differences of each
+/// document from these, in as few bytes as the greatest needs (frame of reference: Goldstein, Ramakrishnan
+/// and Shaft, "Compressing relations and indexes", 1998).
 pub(crate) struct DocBlock<'a> {
     n: i64,
     timestamp: i64,
@@ -40,8 +40,8 @@ struct Column {
 const PADDING: [u8; 8] = [0; 8];
 
 impl<'a> DocBlock<'a> {
-    /// The bytes of a block: number and time, 8 bytes each; the widths of the three columns, a byte each; the rows; all
-    /// little-endian.
+    /// The bytes of a block: number and time, 8 bytes each; the widths of the three columns, a byte each; the
+    /// rows; all little-endian.
     pub(crate) fn pack(docs: &[DocMeta]) -> Vec<u8> {
         let n = docs.iter().map(|doc| doc.n).min().unwrap_or_default();
         let timestamp = docs.iter().map(|doc| doc.timestamp).min().unwrap_or_default();
@@ -127,8 +127,8 @@ impl Postings {
         self.next = at + 1;
     }
 
-    /// Appends another posting list, whose slots are counted from `first`. Only the first difference changes; a list
-    /// that is torn is read as far as it goes.
+    /// Appends another posting list, whose slots are counted from `first`. Only the first difference changes;
+    /// a list that is torn is read as far as it goes.
     pub(crate) fn append(&mut self, bytes: &[u8], first: u64) {
         let mut rest = bytes;
         let (Some(slot), Some(times)) = (take(&mut rest), take(&mut rest)) else { return };
@@ -146,7 +146,8 @@ impl Postings {
         &self.bytes
     }
 
-    /// The number of documents in a posting list. Each is two varints, whose last bytes have a highest bit of 0.
+    /// The number of documents in a posting list. Each is two varints, whose last bytes have a highest bit of
+    /// 0.
     pub(crate) fn doc_freq(bytes: &[u8]) -> usize {
         bytes.iter().filter(|byte| **byte < 0x80).count() / 2
     }

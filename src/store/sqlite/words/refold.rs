@@ -1,10 +1,10 @@
-//! Brings the words of segments from one folding to the next, some documents at a time, in place: where a text has
-//! other words now, its old words are taken out of their posting lists, and the new ones are added. Most texts have the
-//! same words as before, and cost no more than to be read.
+//! Brings the words of segments from one folding to the next, some documents at a time, in place: where a
+//! text has other words now, its old words are taken out of their posting lists, and the new ones are added.
+//! Most texts have the same words as before, and cost no more than to be read.
 //!
-//! The fact `REFOLD_FROM` is the number of the first segment that may have words of an earlier folding; without it none
-//! has. A segment knows how many of its first slots are of the next folding: it can be searched, and records can be
-//! removed from it, at any time.
+//! The fact `REFOLD_FROM` is the number of the first segment that may have words of an earlier folding;
+//! without it none has. A segment knows how many of its first slots are of the next folding: it can be
+//! searched, and records can be removed from it, at any time.
 
 use super::segment::Segment;
 use super::segment_change::{ChangedWords, WordBalance};
@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 /// The name of the fact, which the migration sets that is due to a change of the folding.
 pub(crate) const REFOLD_FROM: &str = "refold_from";
 
-/// The number of documents whose words are changed together, and the bytes of their texts after which no other is read:
-/// their posting lists are written once.
+/// The number of documents whose words are changed together, and the bytes of their texts after which no
+/// other is read: their posting lists are written once.
 const DOCS: usize = 64;
 const TEXT_BYTES: usize = 64 << 10;
 
@@ -151,8 +151,8 @@ impl<'a> Refolding<'a> {
     }
 }
 
-/// Adds the words of a document that it holds more or less often by the folding after `folding` than by that; returns
-/// its length in words, unless both give the same text.
+/// Adds the words of a document that it holds more or less often by the folding after `folding` than by that;
+/// returns its length in words, unless both give the same text.
 fn changed_words(text: &str, folding: i64, slot: u64, words: &mut ChangedWords) -> Option<u32> {
     if text.is_ascii() {
         return None;
@@ -253,7 +253,8 @@ mod tests {
         facts::set(connection, REFOLD_FROM, Some("0")).unwrap();
     }
 
-    /// Fails unless every segment has the words of its documents by the foldings of their slots, and no other.
+    /// Fails unless every segment has the words of its documents by the foldings of their slots, and no
+    /// other.
     fn assert_sound(connection: &Connection) {
         let segments = "SELECT n, collection FROM segment";
         let of_numbers = |row: &rusqlite::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));

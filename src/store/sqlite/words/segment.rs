@@ -1,11 +1,12 @@
-//! A segment of the word index (as in Lucene): some thousands of records of one collection, with their numbers, lengths
-//! and metadata for selections; all their words in one sequence, so that a part of a word is found at the speed of
-//! memory; and for each word a posting list with the documents that hold it and its frequencies. It is read in place in
-//! the mapped file: a row of words or of documents fits into a page.
+//! A segment of the word index (as in Lucene): some thousands of records of one collection, with their
+//! numbers, lengths and metadata for selections; all their words in one sequence, so that a part of a word is
+//! found at the speed of memory; and for each word a posting list with the documents that hold it and its
+//! frequencies. It is read in place in the mapped file: a row of words or of documents fits into a page.
 //!
-//! A document has a slot in its segment, counted from 0 in the order of the records' numbers. A removed document leaves
-//! only its slot, which is listed in `removed_slot`: no posting list names it any more. A document that its collection
-//! has indexed itself since is listed there too, but its postings stay until the next merge (`word_index.rs`).
+//! A document has a slot in its segment, counted from 0 in the order of the records' numbers. A removed
+//! document leaves only its slot, which is listed in `removed_slot`: no posting list names it any more. A
+//! document that its collection has indexed itself since is listed there too, but its postings stay until the
+//! next merge (`word_index.rs`).
 
 use super::postings::{DocBlock, Postings};
 use crate::record::{Scopes, quote};
@@ -32,8 +33,8 @@ pub(crate) struct Segment {
     pub(crate) docs: usize,
     /// The length of all documents together, in words.
     pub(crate) length: i64,
-    /// The version of the folding of its words, and the number of its first slots whose words are of the next one
-    /// already (`refold.rs`).
+    /// The version of the folding of its words, and the number of its first slots whose words are of the next
+    /// one already (`refold.rs`).
     pub(crate) folding: i64,
     pub(crate) refolded: usize,
     /// A bit for each slot whose postings do not count; empty if all do.
@@ -129,7 +130,8 @@ impl Segment {
         Ok(segments)
     }
 
-    /// Adds the segment to those that a search reads, in a part for each folding; the first has the statistics.
+    /// Adds the segment to those that a search reads, in a part for each folding; the first has the
+    /// statistics.
     fn push_parts(mut self, parts: &mut Vec<Segment>) {
         if self.refolded > 0 {
             let (refolded, slots) = (self.refolded, self.slots);

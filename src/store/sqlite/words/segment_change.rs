@@ -44,8 +44,8 @@ impl Segment {
         connection.prepare_cached("DELETE FROM segment WHERE n = ?")?.execute([self.n]).map(drop)
     }
 
-    /// Takes documents out of the statistics: slots with the lengths of the documents, in words. Their postings stay.
-    /// Returns whether documents are left; an empty segment is deleted.
+    /// Takes documents out of the statistics: slots with the lengths of the documents, in words. Their
+    /// postings stay. Returns whether documents are left; an empty segment is deleted.
     pub(crate) fn retire(
         &self,
         connection: &Connection,
@@ -83,8 +83,8 @@ impl Segment {
         self.change_words(connection, &balance)
     }
 
-    /// Changes the posting lists of words. The rows of words stay as they are: those that no document held before, and
-    /// those that none holds any more, are noted in `balance`.
+    /// Changes the posting lists of words. The rows of words stay as they are: those that no document held
+    /// before, and those that none holds any more, are noted in `balance`.
     pub(crate) fn change_postings(
         &self,
         connection: &Connection,
@@ -161,8 +161,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Notes the version of the folding of its words, the number of its first slots that are of the next one, and by
-    /// how much its length changes.
+    /// Notes the version of the folding of its words, the number of its first slots that are of the next one,
+    /// and by how much its length changes.
     pub(crate) fn set_folding(
         &self,
         connection: &Connection,

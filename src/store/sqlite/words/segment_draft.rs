@@ -148,7 +148,8 @@ fn first_bytes(word: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// The number of documents that are passed on to the thread at once, and how many times as many may wait for it.
+/// The number of documents that are passed on to the thread at once, and how many times as many may wait for
+/// it.
 const PASSED_DOCS: usize = 64;
 const WAITING: usize = 8;
 

@@ -7,8 +7,8 @@ use crate::store::sqlite::record_row::DocMeta;
 use crate::text::fold::FOLDING;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 
-/// The bytes of words and posting lists that are written at once. Each time, SQLite saves and then seeks again the
-/// positions of all statements that read posting lists, which a merge does.
+/// The bytes of words and posting lists that are written at once. Each time, SQLite saves and then seeks
+/// again the positions of all statements that read posting lists, which a merge does.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// The number of posting lists that one statement inserts: it continues from the place of the last one, where

@@ -1,5 +1,5 @@
-//! The word index of a collection: a few segments, and the newest, unindexed records, which are in no segment yet. A
-//! search reads these themselves, so that storing one record costs the index nothing.
+//! The word index of a collection: a few segments, and the newest, unindexed records, which are in no segment
+//! yet. A search reads these themselves, so that storing one record costs the index nothing.
 //!
 //! Many small collections would be read whole, so their unindexed records are indexed together, in the
 //! segments of pools: a collection is in the pool of its kind and partition, and that in the pool of its kind
@@ -27,7 +27,8 @@ use crate::text::terms;
 use rusqlite::{Connection, Rows};
 use std::collections::BTreeMap;
 
-/// The number of unindexed records of a collection or a pool that become a segment. Every search reads fewer whole.
+/// The number of unindexed records of a collection or a pool that become a segment. Every search reads fewer
+/// whole.
 pub(crate) const MAX_UNINDEXED: i64 = 200;
 /// The number of segments of a collection or a pool, except large ones, at which some are merged.
 const MAX_SEGMENTS: usize = 6;
@@ -119,8 +120,9 @@ pub(crate) fn grow(
     Ok(())
 }
 
-/// Makes a segment of the unindexed records of a collection (`depth` 0), or of the pool of a partition (1) or of
-/// the store (2). Collections and pools come before the pools that they lie in: their records do not fill these.
+/// Makes a segment of the unindexed records of a collection (`depth` 0), or of the pool of a partition (1) or
+/// of the store (2). Collections and pools come before the pools that they lie in: their records do not fill
+/// these.
 fn index(
     connection: &Connection,
     collection: CollectionRow,
@@ -164,7 +166,8 @@ fn index(
     tidy(connection, level.n)
 }
 
-/// Takes records, in the order of their numbers, out of the statistics of pools, because a segment below has them.
+/// Takes records, in the order of their numbers, out of the statistics of pools, because a segment below has
+/// them.
 fn leave(connection: &Connection, pools: &[Level], mut records: &[i64]) -> rusqlite::Result<()> {
     for pool in pools {
         let (indexed, unindexed) = records.split_at(records.partition_point(|n| *n <= pool.indexed_up_to));
@@ -215,10 +218,10 @@ fn tidy(connection: &Connection, collection: i64) -> rusqlite::Result<()> {
     if segments.is_empty() { Ok(()) } else { merge(connection, collection, &segments) }
 }
 
-/// The segments to merge. If more than half of the slots of one have no document, it and those after it; if there are
-/// too many, the newest, and those before it, as long as each is no larger than all after it together. So a record is
-/// rewritten only O(log n) times, and the segments stay in the order of their records. Those up to the last one with
-/// words of an earlier folding stay as they are.
+/// The segments to merge. If more than half of the slots of one have no document, it and those after it; if
+/// there are too many, the newest, and those before it, as long as each is no larger than all after it
+/// together. So a record is rewritten only O(log n) times, and the segments stay in the order of their
+/// records. Those up to the last one with words of an earlier folding stay as they are.
 fn merge_candidates(connection: &Connection, collection: i64) -> rusqlite::Result<Vec<Segment>> {
     let mut segments = Segment::list(connection, collection)?;
     // Words of different foldings cannot be merged.
