@@ -1,6 +1,6 @@
 //! Accepts connections, and serves each on one of the event loops.
 
-use super::http::{ErrorBodies, HttpResponse};
+use super::http::{ClientStream, ErrorBodies, HttpResponse};
 use super::router::Router;
 use crate::http::EventLoops;
 use hyper::server::conn::http1;
@@ -75,7 +75,8 @@ impl Connections {
         let idle_timeout = self.router.idle_timeout;
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(idle_timeout);
-        server.max_buf_size(self.max_header);
+        // The stream itself notices clients that leave.
+        server.max_buf_size(self.max_header).half_close(true);
         let (router, peer) = (self.router.clone(), stream.peer_addr().ok().map(|peer| peer.ip()));
         let service = service_fn(move |request| {
             let router = router.clone();
@@ -85,7 +86,7 @@ impl Connections {
         let open = self.router.config.metrics.open_connection();
         // A client that is gone already needs no answer.
         let _ = self.loops.spawn(stream, |stream| async move {
-            let stream = ErrorBodies::new(stream, idle_timeout);
+            let stream = ErrorBodies::new(ClientStream::new(stream), idle_timeout);
             // It is no error of ours if a client hangs up, or does not speak HTTP.
             let _ = watcher.watch(server.serve_connection(TokioIo::new(stream), service)).await;
             drop((permit, open));

@@ -1,16 +1,17 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
-//! `error_bodies.rs` stands between a connection and hyper; `descriptors.rs` bounds the connections, and
-//! `client_address.rs` says from where one is. `guard.rs` allows a request, at a `public_address.rs` too, and
-//! `page_logins.rs` those of people who have given the token to a page; `route.rs`, `page_route.rs` and
-//! `query_parameters.rs` read its address, `route_rights.rs` says which right it needs, and `request_body.rs`
-//! reads its body. `response.rs` makes responses, which `request_log.rs` logs and `audited.rs` makes rows of
-//! the audit of; `refusal.rs` has the reasons for those that refuse a caller. `upstream.rs` relays a request
-//! to a provider, with the headers that `relay_headers.rs` selects, and `usage_meter.rs` counts the tokens of
-//! its answer. Uses no other wing.
+//! `client_stream.rs` and `error_bodies.rs` stand between a connection and hyper; `descriptors.rs` bounds the
+//! connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, at a
+//! `public_address.rs` too, and `page_logins.rs` those of people who have given the token to a page;
+//! `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `route_rights.rs` says which right
+//! it needs, and `request_body.rs` reads its body. `response.rs` makes responses, which `request_log.rs` logs
+//! and `audited.rs` makes rows of the audit of; `refusal.rs` has the reasons for those that refuse a caller.
+//! `upstream.rs` relays a request to a provider, with the headers that `relay_headers.rs` selects, and
+//! `usage_meter.rs` counts the tokens of its answer. Uses no other wing.
 
 mod audited;
 mod client_address;
+mod client_stream;
 pub(super) mod descriptors;
 mod error_bodies;
 mod guard;
@@ -33,6 +34,7 @@ pub use request_log::LogFormat;
 
 pub(super) use audited::AuditedRequest;
 pub(super) use client_address::TrustedProxies;
+pub(super) use client_stream::ClientStream;
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY, REQUEST_KEY_HEADER};
 pub(super) use page_logins::{Login, PageLogins};

@@ -243,9 +243,41 @@ fn a_client_that_leaves_before_the_answer_begins_cancels_it_too() {
 }
 
 #[test]
-fn a_client_that_ends_its_sending_cancels_its_answer() {
+fn a_client_that_only_ends_its_sending_gets_its_answer() {
+    for streamed in [true, false] {
+        let wire = Wire::new();
+        let home = home(&wire.url());
+        let proxy = Proxy::start(&home);
+        let mut client = proxy.connect();
+        let question = asking("When is the tide?").replace("true", &streamed.to_string());
+        client.write_all(&post(PATH, "", &question)).unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut call = wire.accept();
+        // Others come and go meanwhile.
+        for _ in 0..20 {
+            assert_eq!(proxy.get("/health").0, 200);
+        }
+        if streamed {
+            call.begin("");
+            call.piece(chunk("At nine.") + END);
+            call.end();
+        } else {
+            let length = REPLY.len();
+            call.send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{REPLY}"
+            ));
+        }
+        let (status, body) = answer(client);
+        assert_eq!(status, 200);
+        assert!(body.contains(if streamed { "[DONE]" } else { "vora" }), "{body}");
+    }
+}
+
+#[test]
+fn a_client_that_ends_its_sending_and_leaves_later_cancels_its_answer() {
     let (_home, _proxy, arriving, call) = underway();
     arriving.0.get_ref().shutdown(Shutdown::Write).unwrap();
+    drop(arriving);
     call.hung_up();
 }
 
