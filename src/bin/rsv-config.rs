@@ -57,7 +57,7 @@ enum Action {
     Edit,
     /// Print the path of the settings file
     Path,
-    /// Set up rsv for the programs on this machine; without flags, ask about each step
+    /// Set up rsv on this machine; without flags, ask about each step
     Init(Init),
     /// Rename a partition
     #[command(arg_required_else_help = false)]

@@ -14,7 +14,7 @@ const USAGE_ERRORS: [UsageError; 102] = [
     ("rsv-search", &["--limit", "three", "owl"], "", "expected a whole number", "see 'rsv-search --help'"),
     ("rsv-search", &["--limit", "-1", "owl"], "", "unexpected argument '-1'", "negative numbers are not allowed"),
     ("rsv-search", &["--hybrid", "--semantic", "owl"], "", "'--hybrid' cannot be used with '--semantic'", "--help"),
-    ("rsv-search", &["--format", "csv", "owl"], "", "[possible values: jsonl, json, text, reservoir, block, dot, svg]", "--help"),
+    ("rsv-search", &["--format", "csv", "owl"], "", "[possible values: jsonl, json, text, reservoir, block]", "--help"),
     ("rsv-search", &["--since", "soon", "owl"], "", "expected a time such as yesterday, 2d, 2026-11-21", "--help"),
     ("rsv-search", &["--role", "bot", "owl"], "", "expected user, assistant, system or tool", "--help"),
     ("rsv-search", &[], "", "there is nothing to search for", "give a word"),
