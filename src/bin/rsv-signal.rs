@@ -13,8 +13,7 @@ use rsv::store::{self, Derived, OpenMode};
 ///
 /// With ids, each memory is printed with its new confidence, or each message. Without ids, lines of memories,
 /// messages, hits and signals are read from standard input and passed on unchanged, once the signals about
-/// their memories or messages are stored. An id that is not a memory's or a message's is an error; the others
-/// are processed.
+/// their memories or messages are stored. An id of no memory or message is an error; the others are processed.
 #[derive(clap::Args)]
 struct Args {
     /// The ids of the memories or messages, or the first letters of their short ids; without any, read lines

@@ -57,7 +57,7 @@ struct Args {
         long,
         value_name = "COUNT",
         requires = "id",
-        default_value_t = 0,
+        default_value_t,
         hide_default_value = true
     )]
     context: usize,

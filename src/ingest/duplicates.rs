@@ -21,8 +21,7 @@ use std::sync::Arc;
 /// conversations may have been stored in one instance between them.
 const REACH: usize = 8;
 
-/// The length, in bytes, of a message and its neighbour together from which on nobody says the same by
-/// chance.
+/// The length, in bytes, of a message and its neighbour from which on nobody says the same by chance.
 const DISTINCTIVE: usize = 64;
 
 /// The number of messages that are looked up at once.

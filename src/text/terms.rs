@@ -237,8 +237,7 @@ pub struct Term {
     pub text: String,
     /// Its runs of letters and digits, each token short enough to lie within one word of the index.
     pub tokens: Vec<String>,
-    /// For each token, the word of the question as an index of the folding before has it, or the longest of
-    /// several.
+    /// For each token, the word of the question in the folding before, the longest of several.
     pub(crate) earlier_tokens: Vec<String>,
     /// Whether these are in such an index only where the tokens are in the text.
     pub(crate) are_earlier_exact: bool,

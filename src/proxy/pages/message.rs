@@ -87,9 +87,9 @@ fn forget(request: &PageRequest, message: &StoredRecord) -> String {
         return String::new();
     }
     let instance = &message.scope.instance;
-    let mut forms = form(request, (instance, "id", &message.id), "message", "Forget this message");
+    let mut forms = form(request, instance, ("id", &message.id), "message", "Forget this message");
     if !message.trace_id.is_empty() {
-        forms.push_str(&form(request, (instance, "trace", &message.trace_id), "turn", "Forget this turn"));
+        forms.push_str(&form(request, instance, ("trace", &message.trace_id), "turn", "Forget this turn"));
     }
     format!("<details class=\"tools\"><summary>Forget…</summary>{forms}</details>")
 }
@@ -99,14 +99,15 @@ pub(super) fn forget_conversation(request: &PageRequest, instance: &str) -> Stri
     if !request.may_forget() {
         return String::new();
     }
-    let form = form(request, (instance, "all", "1"), "conversation", "Forget all of its messages");
+    let form = form(request, instance, ("all", "1"), "conversation", "Forget all of its messages");
     format!("<details class=\"tools\"><summary>Forget this conversation…</summary>{form}</details>\n")
 }
 
 /// The form that forgets what a parameter selects in a conversation.
 fn form(
     request: &PageRequest,
-    (instance, name, value): (&str, &str, &str),
+    instance: &str,
+    (name, value): (&str, &str),
     what: &str,
     button: &str,
 ) -> String {
