@@ -52,15 +52,8 @@ struct Args {
     #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts"])]
     id: Option<String>,
     /// With --id: print this many messages before and after it as well
-    #[arg(
-        short = 'C',
-        long,
-        value_name = "COUNT",
-        requires = "id",
-        default_value_t,
-        hide_default_value = true
-    )]
-    context: usize,
+    #[arg(short = 'C', long, value_name = "COUNT", requires = "id")]
+    context: Option<usize>,
     /// With --id: print the whole conversation around it, which is its instance
     #[arg(long, requires = "id", conflicts_with = "context")]
     conversation: bool,
@@ -238,7 +231,7 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let last = Last { which, count, offset: args.offset, state };
     let mut viewer = Viewer { store, settings: &settings, layout, io };
     match mode {
-        Mode::One(id) => viewer.one(&id, &scopes, args.context),
+        Mode::One(id) => viewer.one(&id, &scopes, args.context.unwrap_or(0)),
         Mode::Turn(id) => viewer.turn(&id, &scopes),
         Mode::Conversation(id) => viewer.conversation(&id, &scopes),
         Mode::Scopes => viewer.scopes(&last.which),
