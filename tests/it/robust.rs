@@ -648,7 +648,7 @@ fn many_messages_are_shown_in_little_memory_and_its_lack_is_an_error_in_words() 
     home.run("rsv-ingest", &[], (0..20_000).map(line).collect::<String>()).ok();
     // A debug build itself takes more than 50 MB of this, and a search that holds its hits needs more than 110 MB.
     let limited = |tool: &str, words: &str| {
-        shell(&home, tool, &format!("ulimit -v 78000; exec \"$TOOL\" {words}"), |_| Ok(()))
+        shell(&home, tool, &format!("ulimit -v 80000; exec \"$TOOL\" {words}"), |_| Ok(()))
     };
     let shown = limited("rsv-view", "20000").ok();
     let exported = home.export();
