@@ -1,8 +1,11 @@
-//! Pictures of the stored records: the groups of messages that belong together.
+//! Pictures of the stored records: the groups of messages that belong together, and how much was said when.
 //!
 //! They read nothing but the store, and have no random order: one store gives one picture.
 
 mod about;
+mod activity;
+mod activity_text;
+mod calendar;
 mod communities;
 mod dot;
 mod drawing;
@@ -18,6 +21,7 @@ mod sample;
 mod svg;
 mod words;
 
+pub use activity::Activity;
 pub use drawing::{GraphDrawing, MAX_NODES};
 pub use graph::{Graph, GraphOptions};
 

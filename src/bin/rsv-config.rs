@@ -75,9 +75,13 @@ enum Action {
     },
     /// Show a summary of the setup, and what to do next
     Status {
+        /// Print the numbers of messages per day and recalled tokens per week: as text with small bars, or as
+        /// an svg picture
+        #[arg(long, value_name = "FORMAT", value_parser = ["text", "svg"], hide_possible_values = true)]
+        format: Option<String>,
         /// Print the worth of recall: turns with and without it, and how often the store's own questions find
         /// their turn
-        #[arg(long)]
+        #[arg(long, conflicts_with = "format")]
         worth: bool,
     },
     /// Check everything that the tools need, and print remedies
@@ -218,8 +222,9 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
         Action::Token { action: TokenAction::Add(args) } => add_token(*args, io),
         Action::Token { action: TokenAction::List } => access::commands::list(io),
         Action::Token { action: TokenAction::Revoke { name } } => access::commands::revoke(&name, io),
-        Action::Status { worth: true } => doctor::worth(io),
-        Action::Status { worth: false } => doctor::status(io),
+        Action::Status { worth: true, .. } => doctor::worth(io),
+        Action::Status { format: None, .. } => doctor::status(io),
+        Action::Status { format: Some(format), .. } => doctor::activity(&format, io),
         Action::Doctor { compact: true, .. } => doctor::compact(io),
         Action::Doctor { repair: true, .. } => doctor::repair(io),
         Action::Doctor { .. } => doctor::examine(io),

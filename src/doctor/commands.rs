@@ -5,6 +5,7 @@ use crate::cli::{Io, Outcome};
 use crate::config;
 use crate::error::Result;
 use crate::http;
+use crate::picture::Activity;
 use crate::store;
 
 /// Prints a summary of the setup.
@@ -26,6 +27,17 @@ pub fn worth(io: &mut Io) -> Result<Outcome> {
     } else {
         measured.to_objects().iter().map(|line| line.to_json() + "\n").collect()
     };
+    io.out.write(text.as_bytes())?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints a calendar of the messages of the selected scopes.
+pub fn activity(format: &str, io: &mut Io) -> Result<Outcome> {
+    let settings = config::load_for_tool(io)?;
+    let (layout, now, scopes) = (io.layout(), io.clock.now(), io.common.to_cover()?);
+    let mut store = store::open_to_read(&settings, io)?;
+    let activity = Activity::read(&mut *store, &scopes, now, &layout.zone)?;
+    let text = if format == "svg" { activity.to_svg() } else { activity.to_text(&layout) };
     io.out.write(text.as_bytes())?;
     Ok(Outcome::Yes)
 }

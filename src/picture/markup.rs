@@ -2,6 +2,7 @@
 
 use crate::view::escape_controls;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
@@ -68,7 +69,7 @@ pub(super) fn text_width(text: &str, size: f64) -> f64 {
 }
 
 /// A number with narrow spaces between its thousands.
-fn grouped(number: usize) -> String {
+pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -89,6 +90,11 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
 pub(super) fn days(first: i64, last: i64, zone: &TimeZone) -> String {
     let [first, last] = [first, last]
         .map(|ms| Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(zone.clone()).date());
+    days_of(first, last)
+}
+
+/// The same of days.
+pub(super) fn days_of(first: Date, last: Date) -> String {
     let end = last.strftime("%-d %b %Y").to_string();
     if first == last {
         end

@@ -5,8 +5,8 @@
 //! within its scopes. `shown.rs` is what it gives, `shell.rs` what all have around their content; `page.css`
 //! and `page.js` are all of their style and script, and `markdown.rs` makes markup of what is stored. There
 //! is a file for each page: `home.rs`, `conversations.rs`, `conversation.rs` with its `message.rs` and
-//! `account.rs`, `search.rs`, `memories.rs`, `documents.rs`, `graph.rs` and `record.rs`. `forget.rs` removes,
-//! and `login.rs` asks for the token. Uses the wings `http` and `worker`.
+//! `account.rs`, `search.rs`, `memories.rs`, `documents.rs`, `pictures.rs` and `record.rs`. `forget.rs`
+//! removes, and `login.rs` asks for the token. Uses the wings `http` and `worker`.
 
 mod account;
 mod actions;
@@ -14,13 +14,13 @@ mod conversation;
 mod conversations;
 mod documents;
 mod forget;
-mod graph;
 mod home;
 mod login;
 mod markdown;
 mod memories;
 mod message;
 mod page_request;
+mod pictures;
 mod record;
 mod search;
 mod shell;
@@ -164,7 +164,7 @@ impl PagesApi {
     /// Shows a page that only reads.
     async fn show(&self, page: Page, request: PageRequest) -> HttpResponse {
         let permits = match page {
-            Page::Graph => &self.pictures,
+            Page::Graph | Page::Calendar | Page::CalendarPicture => &self.pictures,
             Page::Search => &self.searches,
             _ => &self.reads,
         };
@@ -201,12 +201,17 @@ fn show(page: Page, store: &mut dyn Store, request: &PageRequest, parts: &Search
     let settings = &parts.config.settings;
     match (page, request.partition()) {
         (Page::Search, _) => search::show(store, request, parts),
+        (Page::Calendar | Page::CalendarPicture, None) if !request.sees_all() => {
+            Ok(Shown::Redirect(request.home()))
+        }
+        (Page::Calendar, _) => pictures::calendar(store, request),
+        (Page::CalendarPicture, _) => pictures::calendar_picture(store, request),
         (Page::Home, None) => home::show(store, request),
         (Page::Home | Page::Conversations, Some(_)) => conversations::show(store, request),
         (Page::Conversation, Some(partition)) => conversation::show(store, request, partition),
         (Page::Memories, Some(_)) => memories::show(store, request, settings),
         (Page::Documents, Some(partition)) => documents::show(store, request, partition),
-        (Page::Graph, Some(partition)) => graph::show(store, request, partition, settings),
+        (Page::Graph, Some(partition)) => pictures::graph(store, request, partition, settings),
         (Page::Record, Some(_)) => record::show(store, request, settings),
         (Page::Text, Some(_)) => record::text(store, request),
         (_, None) => Ok(Shown::Redirect(request.home())),

@@ -465,6 +465,8 @@ fn random_request(dice: &mut Dice, token: &str, named: &str) -> Vec<u8> {
         "/memory",
         "/memory/conversations",
         "/memory/search?q=owl",
+        "/memory/calendar",
+        "/memory/calendar.svg",
         "/memory/memories",
         "/memory/documents",
         "/api/sessions",

@@ -5,6 +5,7 @@ mod access;
 mod action_calls;
 mod action_search;
 mod actions;
+mod activity;
 mod agent_clients;
 mod agents;
 mod answer_shapes;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const TOKEN: &str = "canary-token";
 
 /// The things that a person does, in the order in which `clients/page.mjs` does it.
-const THINGS: [&str; 28] = [
+const THINGS: [&str; 29] = [
     "sees the partitions",
     "sees the conversations by day, newest first",
     "turns to earlier conversations",
@@ -30,6 +30,7 @@ const THINGS: [&str; 28] = [
     "reads memories and their confidence",
     "walks the tree of documents",
     "looks at the graph",
+    "looks at the calendar",
     "sees what was recalled, and why",
     "undoes forgetting in time",
     "forgets a message and a turn",
@@ -180,6 +181,8 @@ fn every_page_shows_what_is_stored(home: Home) {
         ("/memory/memories?p=garden", "alpha 3.61, beta 0.80; 0 uses; explicit 1 for, 0 against"),
         ("/memory/documents?p=garden&uri=viking://resources/notes/peas.md", "Sow them in March."),
         ("/memory/graph?p=garden", "<circle"),
+        ("/memory/calendar?p=garden", "calendar.svg?p=garden"),
+        ("/memory/calendar.svg", "<title>1 Jun 2026: 2 messages</title>"),
     ] {
         let (status, body) = page(&proxy, path);
         assert!(status == 200 && body.contains(shown), "{path}: {status} {body}");
@@ -258,6 +261,7 @@ fn a_named_partition_shows_and_forgets_nothing_of_another() {
         format!("/record?id={id}"),
         format!("/record?p=other&id={id}"),
         format!("/text?id={id}"),
+        "/calendar?p=other".to_owned(),
         "/graph?p=other".to_owned(),
         String::new(),
     ] {

@@ -100,6 +100,8 @@ fn action_of_page(page: Page) -> Option<AuditAction> {
         | Page::Memories
         | Page::Documents
         | Page::Graph
+        | Page::Calendar
+        | Page::CalendarPicture
         | Page::Record
         | Page::Text => Some(AuditAction::Read),
         Page::Forget => Some(AuditAction::Forget),

@@ -16,6 +16,9 @@ pub(in crate::proxy) enum Page {
     Memories,
     Documents,
     Graph,
+    /// The page of the calendar, and its picture.
+    Calendar,
+    CalendarPicture,
     /// A record where it stands, and the whole text of one.
     Record,
     Text,
@@ -25,13 +28,15 @@ pub(in crate::proxy) enum Page {
 }
 
 /// The pages by the segment that names them.
-const NAMES: [(&str, Page); 11] = [
+const NAMES: [(&str, Page); 13] = [
     ("conversations", Page::Conversations),
     ("conversation", Page::Conversation),
     ("search", Page::Search),
     ("memories", Page::Memories),
     ("documents", Page::Documents),
     ("graph", Page::Graph),
+    ("calendar", Page::Calendar),
+    ("calendar.svg", Page::CalendarPicture),
     ("record", Page::Record),
     ("text", Page::Text),
     ("forget", Page::Forget),

@@ -48,6 +48,10 @@ impl Shell {
             Ok(Shown::Part(html)) => with_headers(StatusCode::OK, "text/html; charset=utf-8", html, NOTHING),
             Ok(Shown::Redirect(address)) => redirect(&address),
             Ok(Shown::Text(text)) => with_headers(StatusCode::OK, "text/plain; charset=utf-8", text, NOTHING),
+            Ok(Shown::Svg(svg)) => {
+                let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+                with_headers(StatusCode::OK, "image/svg+xml", svg, policy)
+            }
             Ok(Shown::Whole { html, policy }) => {
                 with_headers(StatusCode::OK, "text/html; charset=utf-8", html, &policy)
             }
@@ -143,8 +147,12 @@ impl Shell {
                 (Page::Memories, "Memories"),
                 (Page::Documents, "Documents"),
                 (Page::Graph, "Graph"),
+                (Page::Calendar, "Calendar"),
                 (Page::Search, "Search"),
             ],
+            None if request.sees_all() => {
+                &[(Page::Home, "Partitions"), (Page::Calendar, "Calendar"), (Page::Search, "Search")]
+            }
             None => &[(Page::Home, "Partitions"), (Page::Search, "Search")],
         };
         let at = match page {

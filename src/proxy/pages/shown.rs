@@ -14,6 +14,8 @@ pub(super) enum Shown {
     Redirect(String),
     /// A text as it is.
     Text(String),
+    /// A picture.
+    Svg(String),
     /// A page of its own, with its content policy.
     Whole {
         html: String,

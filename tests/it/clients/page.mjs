@@ -17,7 +17,7 @@ const active = () => page.evaluate(() => document.activeElement.textContent.trim
 const PAGES = [
   "/", of("conversations"), of("conversation", "&i=markdown"), of("conversation", "&i=garden"), of("conversation", "&i=hostile"),
   of("search", "&q=tomatoes"), of("search", "&q=nowhere"), of("memories"), of("documents"),
-  of("documents", "&uri=viking://resources/notes/peas.md"), of("graph"), of("conversation", "&i=nowhere"), "/memory/search",
+  of("documents", "&uri=viking://resources/notes/peas.md"), of("calendar"), of("graph"), of("conversation", "&i=nowhere"), "/memory/search",
 ];
 
 const THINGS = {
@@ -158,6 +158,10 @@ const THINGS = {
     check((await page.$$("circle")).length > 10 && (await page.$("#search")), "no graph");
     await page.type("#search", "tomatoes");
     await until(() => document.querySelector("#found").textContent.includes("found"));
+  },
+  "looks at the calendar": async () => {
+    await go(of("calendar"));
+    check(await page.$eval("main img", (image) => image.complete && image.naturalWidth > 100), "no picture");
   },
   "sees what was recalled, and why": async () => {
     await go(of("conversation", "&i=garden"));
