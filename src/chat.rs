@@ -136,7 +136,7 @@ pub fn array(objects: &[Object]) -> String {
 
 /// The role of a message of any client; `None` for one that rsv does not know.
 pub fn role(message: &Object) -> Option<Role> {
-    message.text("role").ok().flatten()?.parse().ok()
+    message.valid_text("role")?.parse().ok()
 }
 
 /// Whether a message of any client is a system message, by its old name or its new one.
@@ -268,6 +268,6 @@ impl Rsv {
 
     /// Whether rsv itself gave the answer, and no model.
     pub fn is_answered_here(&self) -> bool {
-        self.more.text("provider").ok().flatten().as_deref() == Some(OWN_PROVIDER)
+        self.more.valid_text("provider").as_deref() == Some(OWN_PROVIDER)
     }
 }

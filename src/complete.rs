@@ -48,7 +48,7 @@ fn viewed_scopes(given: &PartialCommand) -> Vec<Scope> {
     let listed = output(view.args(store_flags(given)));
     let scope = |line: &str| {
         let object: Object = serde_json::from_str(line).ok()?;
-        let text = |name| object.text(name).ok().flatten();
+        let text = |name| object.valid_text(name);
         Some(Scope { partition: text("partition")?, instance: text("instance")? })
     };
     listed.lines().filter_map(scope).collect()

@@ -93,7 +93,7 @@ impl Counter {
 
     /// The tokens of a message: its words, its name, its tool calls, its images, sounds and files.
     pub fn message(&self, message: &Object) -> usize {
-        let words = |member| message.text(member).ok().flatten().map_or(0, |words| self.text(&words));
+        let words = |member| message.valid_text(member).map_or(0, |words| self.text(&words));
         let name = if message.has("name") { words("name") + TOKENS_PER_NAME } else { 0 };
         let more: usize = TEXT_MEMBERS.iter().map(|member| words(member)).sum();
         self.rule().message + words("role") + name + more + self.content(message) + self.calls(message)
@@ -124,8 +124,8 @@ impl Counter {
         if !message.get("content").is_some_and(|json| json.starts_with('[')) {
             return self.text(&chat::text(message));
         }
-        let parts = message.objects("content").ok().flatten().unwrap_or_default();
-        let texts: Vec<String> = parts.iter().filter_map(|part| part.text("text").ok().flatten()).collect();
+        let parts = message.valid_objects("content").unwrap_or_default();
+        let texts: Vec<String> = parts.iter().filter_map(|part| part.valid_text("text")).collect();
         self.text(&texts.join("\n")) + parts.iter().map(|part| self.part(part)).sum::<usize>()
     }
 
@@ -158,10 +158,9 @@ impl Counter {
     }
 
     fn call(&self, call: &Object) -> usize {
-        let function = call.object("function").ok().flatten();
+        let function = call.valid_object("function");
         let function = function.as_ref().unwrap_or(call);
-        let words =
-            |object: &Object, member| object.text(member).ok().flatten().map(|words| self.text(&words));
+        let words = |object: &Object, member| object.valid_text(member).map(|words| self.text(&words));
         match (words(function, "name"), words(function, "arguments")) {
             (Some(name), Some(arguments)) => {
                 TOKENS_PER_CALL + name + arguments + words(call, "id").unwrap_or(0)

@@ -139,7 +139,7 @@ fn in_order(nodes: Vec<StoredRecord>) -> Result<Vec<StoredRecord>> {
         sorted.insert(node.address()?, node);
     }
     // Documents without an order come after those with one, by their names.
-    let order = |node: &StoredRecord| node.members.integer("order").ok().flatten().unwrap_or(i64::MAX);
+    let order = |node: &StoredRecord| node.members.valid_integer("order").unwrap_or(i64::MAX);
     let orders: BTreeMap<Address, i64> =
         sorted.iter().map(|(address, node)| (address.clone(), order(node))).collect();
     let mut nodes: Vec<(Address, StoredRecord)> = sorted.into_iter().collect();

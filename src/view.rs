@@ -77,7 +77,7 @@ pub fn newer(statements: &[NewerStatement]) -> String {
 /// the turn of a response, `stored in garden/garden as user and assistant, trace 01a2…`.
 pub fn stored_line(scope: &Scope, line: &[u8]) -> String {
     let object = Object::parse_bytes(line).unwrap_or_default();
-    let member = |object: &Object, name| object.text(name).ok().flatten();
+    let member = |object: &Object, name| object.valid_text(name);
     let stored = if let Some(id) = member(&object, "id").filter(|_| !object.has("choices")) {
         let role = member(&object, "role").or(member(&object, "kind")).unwrap_or_default();
         format!("{role}, id {id}")

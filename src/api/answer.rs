@@ -35,7 +35,7 @@ pub fn reported_error(answer: &Object) -> Option<Object> {
     let json = answer.get("choices")?.as_bytes();
     // Few do: the others are not read for it.
     FAILURES.iter().find(|reason| memchr::memmem::find(json, reason.as_bytes()).is_some())?;
-    let mut choices = answer.objects("choices").ok().flatten().unwrap_or_default().into_iter();
+    let mut choices = answer.valid_objects("choices").unwrap_or_default().into_iter();
     let failed =
         |choice: &Object| choice.word("finish_reason").is_some_and(|reason| FAILURES.contains(&reason));
     choices.find(|choice| reports(choice) || failed(choice))

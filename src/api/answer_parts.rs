@@ -22,7 +22,7 @@ impl AnswerHead {
     /// first counts, of the usage the last.
     pub(super) fn read(&mut self, chunk: &Object) {
         let known = |name| chunk.get(name).filter(|json| *json != "null");
-        let id = || chunk.text("id").ok().flatten();
+        let id = || chunk.valid_text("id");
         self.id = self.id.take().or_else(id);
         for (member, name) in [(&mut self.model, "model"), (&mut self.created, "created")] {
             *member = member.take().or_else(|| known(name).map(|json| raw(json).to_owned()));

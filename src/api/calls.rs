@@ -10,12 +10,12 @@ pub(super) fn calls(turn: &Object) -> Vec<CalledTool> {
     let called = |id: String, name: String, arguments: String| CalledTool { id, name, arguments };
     if let Ok(Some(calls)) = turn.objects("tool_calls") {
         let function = |call: &Object| {
-            let function = call.object("function").ok().flatten()?;
+            let function = call.valid_object("function")?;
             Some(called(text(call, "id"), text(&function, "name"), text(&function, "arguments")))
         };
         return calls.iter().filter_map(function).collect();
     }
-    let parts = turn.objects("content").ok().flatten().unwrap_or_default();
+    let parts = turn.valid_objects("content").unwrap_or_default();
     let of_part = |part: &Object| match text(part, "type").as_str() {
         "tool_use" => {
             let input = part.get("input").unwrap_or("{}").to_owned();
@@ -40,5 +40,5 @@ pub(super) fn calls_in(json: &str) -> Vec<CalledTool> {
 
 /// A text among the members of an object; empty if there is none.
 pub(super) fn text(object: &Object, name: &str) -> String {
-    object.text(name).ok().flatten().unwrap_or_default()
+    object.valid_text(name).unwrap_or_default()
 }

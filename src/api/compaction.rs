@@ -145,5 +145,5 @@ pub(super) fn with_text_after(content: &str, part_type: &str, text: &str) -> Str
 }
 
 fn text_of(part: &Object) -> String {
-    part.text("text").ok().flatten().unwrap_or_default()
+    part.valid_text("text").unwrap_or_default()
 }

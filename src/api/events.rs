@@ -86,8 +86,8 @@ impl AnswerEvents {
 
     /// Adds an event.
     pub fn add(&mut self, event: &Object) {
-        let kind = event.text("type").ok().flatten().unwrap_or_default();
-        let child = |name: &str| event.object(name).ok().flatten();
+        let kind = event.valid_text("type").unwrap_or_default();
+        let child = |name: &str| event.valid_object(name);
         match kind.as_str() {
             "error" => self.fail(event),
             "message_start" => self.head = child("message"),
@@ -152,7 +152,7 @@ impl AnswerEvents {
     }
 
     fn part(&mut self, event: &Object, index: &str) -> Option<&mut Part> {
-        let at = event.integer(index).ok().flatten()?;
+        let at = event.valid_integer(index)?;
         self.parts.iter_mut().find(|part| part.index == at)
     }
 
@@ -163,7 +163,7 @@ impl AnswerEvents {
         }
         let Some(part) = self.part(event, "index") else { return };
         let json = |name| delta.get(name).unwrap_or("null");
-        match delta.text("type").ok().flatten().unwrap_or_default().as_str() {
+        match delta.valid_text("type").unwrap_or_default().as_str() {
             "text_delta" => part.text.push_json(json("text")),
             "thinking_delta" => part.thinking.push_json(json("thinking")),
             "signature_delta" => part.signature.push_json(json("signature")),
@@ -179,7 +179,7 @@ impl AnswerEvents {
             self.has_reason |= name == "stop_reason" && json != "null";
             head.set(name, json);
         }
-        let mut sum = head.object("usage").ok().flatten().unwrap_or_default();
+        let mut sum = head.valid_object("usage").unwrap_or_default();
         for (name, json) in usage.iter().flat_map(Object::iter).filter(|(_, json)| *json != "null") {
             sum.set(name, json);
         }
@@ -238,7 +238,7 @@ impl Part {
             [("text", text), ("thinking", thinking.into_text()), ("signature", signature.into_text())]
         {
             if !more.is_empty() {
-                let text = object.text(name).ok().flatten().unwrap_or_default() + &more;
+                let text = object.valid_text(name).unwrap_or_default() + &more;
                 object.set_text(name, &text);
             }
         }
@@ -273,9 +273,9 @@ pub fn is_last_event(event: &Object) -> bool {
 
 /// Appends the text that an event of a stream, or a whole answer, adds.
 pub fn push_event_text(event: &Object, to: &mut GrowingText) {
-    match event.text("type").ok().flatten().as_deref() {
+    match event.valid_text("type").as_deref() {
         Some("content_block_delta") => {
-            let delta = event.object("delta").ok().flatten().unwrap_or_default();
+            let delta = event.valid_object("delta").unwrap_or_default();
             to.push_json(delta.get("text").unwrap_or("null"));
         }
         Some("response.output_text.delta") => to.push_json(event.get("delta").unwrap_or("null")),

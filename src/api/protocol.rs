@@ -57,8 +57,8 @@ impl Api {
     /// The API of a request: the one that its member `rsv` names, else by its shape. A request that would do
     /// for both chat completions and Messages is one for chat completions.
     pub fn of_request(body: &Object) -> Api {
-        let rsv = body.object("rsv").ok().flatten();
-        let named = rsv.and_then(|rsv| rsv.text(API_MEMBER).ok().flatten());
+        let rsv = body.valid_object("rsv");
+        let named = rsv.and_then(|rsv| rsv.valid_text(API_MEMBER));
         if let Some(api) = named.as_deref().and_then(Api::named) {
             return api;
         }

@@ -306,7 +306,7 @@ impl GrowingPart {
 /// Events as a client receives them.
 pub fn to_sse(events: &[Object]) -> String {
     let one = |event: &Object| {
-        let kind = event.text("type").ok().flatten().unwrap_or_default();
+        let kind = event.valid_text("type").unwrap_or_default();
         format!("event: {kind}\ndata: {}\n\n", event.to_json())
     };
     events.iter().map(one).collect()

@@ -134,7 +134,7 @@ impl Progress {
     fn read(fact: &str, task: &str) -> Option<Progress> {
         let fact = Object::parse(fact).ok()?;
         let same = fact.text("task").ok()?.as_deref() == Some(task);
-        let number = |name: &str| fact.integer(name).ok().flatten();
+        let number = |name: &str| fact.valid_integer(name);
         let (timestamp, seq) = (number("timestamp")?, u32::try_from(number("seq")?).ok()?);
         let before = Some(Position { timestamp, seq, id: fact.text("id").ok()?? });
         same.then_some(Progress { before, done: u64::try_from(number("done")?).ok()? })

@@ -70,7 +70,7 @@ impl StaleDocument {
     /// directory of `rsv-view --stale`. Errors begin with the member at fault.
     pub fn parse(line: &Object) -> Result<Option<StaleDocument>> {
         let Line::Record(draft) = Line::parse(line.clone())? else { return Ok(None) };
-        let text = |member: &str| draft.members.text(member).ok().flatten().unwrap_or_default();
+        let text = |member: &str| draft.members.valid_text(member).unwrap_or_default();
         if draft.kind != &DOCUMENT || !(text("made_by") == BY_RULE || line.has(CHILD_ABSTRACTS)) {
             return Ok(None);
         }

@@ -267,7 +267,7 @@ impl Plan {
     /// recalled ones and their `fence`.
     pub(super) fn account(&self, request: &Request) -> Account {
         let dropped = self.dropped.iter().map(|(at, tokens)| {
-            let role = request.messages[*at].text("role").ok().flatten();
+            let role = request.messages[*at].valid_text("role");
             Dropped { at: *at as u64, role, tokens: *tokens as u64 }
         });
         Account {

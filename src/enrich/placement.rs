@@ -214,7 +214,7 @@ fn last_system(request: &Request) -> Option<usize> {
 
 /// A message as a line of the first one. A line of one speaker must not look like a line of another.
 fn folded(message: &Object) -> String {
-    let role = message.text("role").ok().flatten().unwrap_or_default();
+    let role = message.valid_text("role").unwrap_or_default();
     format!("\n{}{}", label(&role), chat::text(message).replace(LINE_ENDS, "\n  "))
 }
 

@@ -27,7 +27,7 @@ impl Units {
                 units.of.push(None);
                 continue;
             }
-            let called = message.text("tool_call_id").ok().flatten().and_then(|id| calls.get(&id).copied());
+            let called = message.valid_text("tool_call_id").and_then(|id| calls.get(&id).copied());
             let begins = match role {
                 "user" => before != "user",
                 "tool" | "function" => false,
@@ -66,6 +66,6 @@ impl Units {
 
 /// The ids of the calls that a message makes.
 fn called_by(message: &Object) -> Vec<String> {
-    let calls = message.objects("tool_calls").ok().flatten().unwrap_or_default();
-    calls.iter().filter_map(|call| call.text("id").ok().flatten()).collect()
+    let calls = message.valid_objects("tool_calls").unwrap_or_default();
+    calls.iter().filter_map(|call| call.valid_text("id")).collect()
 }

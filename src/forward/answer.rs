@@ -43,7 +43,7 @@ pub fn read_answer(
 fn lacks(answer: &Object, member: &str) -> bool {
     match (member, answer.get(member)) {
         (_, None | Some("null")) => true,
-        ("choices", _) => answer.objects(member).ok().flatten().unwrap_or_default().is_empty(),
+        ("choices", _) => answer.valid_objects(member).unwrap_or_default().is_empty(),
         ("message", Some(json)) => !json.starts_with('{'),
         _ => false,
     }

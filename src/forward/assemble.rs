@@ -109,13 +109,13 @@ impl Assembler {
                 Some(_) => {}
             }
         }
-        for choice in chunk.objects("choices").ok().flatten().unwrap_or_default() {
+        for choice in chunk.valid_objects("choices").unwrap_or_default() {
             self.choice(&choice);
         }
     }
 
     fn choice(&mut self, choice: &Object) {
-        let index = choice.integer("index").ok().flatten().unwrap_or(0);
+        let index = choice.valid_integer("index").unwrap_or(0);
         let at = self.choices.iter().position(|known| known.index == index).unwrap_or_else(|| {
             self.choices.push(Choice { index, message: Vec::new(), more: Vec::new() });
             self.choices.len() - 1
@@ -127,8 +127,8 @@ impl Assembler {
             merge(&mut self.choices[at].more, "finish_reason", finish);
         }
         let Some(remaining) = &mut self.remaining else { return };
-        let delta = choice.object("delta").ok().flatten();
-        let delta = delta.or_else(|| choice.object("message").ok().flatten()).unwrap_or_default();
+        let delta = choice.valid_object("delta");
+        let delta = delta.or_else(|| choice.valid_object("message")).unwrap_or_default();
         let own = |name: &str| ["index", "delta", "message", "finish_reason"].contains(&name);
         let more = choice.iter().filter(|(name, _)| !own(name));
         let Choice { message, more: members, .. } = &mut self.choices[at];

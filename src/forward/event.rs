@@ -32,10 +32,10 @@ impl Event {
         if !chunk.has("choices") {
             return api::push_event_text(chunk, to);
         }
-        let choices = chunk.objects("choices").ok().flatten().unwrap_or_default();
+        let choices = chunk.valid_objects("choices").unwrap_or_default();
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
         let message = first.and_then(|first| {
-            let member = |name| first.object(name).ok().flatten();
+            let member = |name| first.valid_object(name);
             member("delta").or_else(|| member("message"))
         });
         api::push_content(&message.unwrap_or_default(), to);

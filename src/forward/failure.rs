@@ -169,8 +169,7 @@ impl Failure {
 
     fn of_error(target: &Target, is: &str, error: &Object, body: &Object, key: Option<&Secret>) -> Failure {
         let detail = error_message(error.to_json().as_bytes(), key);
-        let reason =
-            || error.text("finish_reason").ok().flatten().map(|reason| format!("finish_reason is {reason}"));
+        let reason = || error.valid_text("finish_reason").map(|reason| format!("finish_reason is {reason}"));
         let detail = detail.or_else(reason).map_or(String::new(), |detail| format!(": {detail}"));
         let message = format!("the answer of {} {is}{detail}", target.title());
         Failure::new(502, "provider_error", message).body(body.to_json().as_bytes(), key)

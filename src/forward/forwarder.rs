@@ -132,7 +132,7 @@ impl Forwarder {
         }
         let is_translated = translation.is_some();
         // The default of the API; a wrong `n` is for the provider to refuse.
-        let choices = request.integer("n").ok().flatten().and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+        let choices = request.valid_integer("n").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
         let mut headers = caller.headers.clone();
         let bearer = target.authorize(sent_api.path(), key.as_ref(), &caller.keys, &mut headers).cloned();
         let body = request.into_json().into_bytes();
@@ -194,8 +194,8 @@ fn take_rsv(request: &mut Object) -> Result<Object, Failure> {
 
 /// The tokens of a request for chat completions: those that its account has, else an estimate.
 fn prompt_tokens(request: &Object, rsv: &Object, target: &Target) -> usize {
-    let account = rsv.object("account").ok().flatten();
-    let counted = account.and_then(|account| account.integer("counted").ok().flatten());
+    let account = rsv.valid_object("account");
+    let counted = account.and_then(|account| account.valid_integer("counted"));
     if let Some(counted) = counted.and_then(|counted| usize::try_from(counted).ok()) {
         return counted;
     }

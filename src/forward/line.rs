@@ -131,7 +131,7 @@ fn output_line(object: &Object) -> LineOutput {
 }
 
 fn answer_summary(response: &Object) -> String {
-    let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
+    let rsv = response.valid_object("rsv").unwrap_or_default();
     let member = |name| rsv.get(name).unwrap_or("null").to_owned();
     format!("{} answered {} in {} ms", member("provider"), member("status"), member("latency_ms"))
 }

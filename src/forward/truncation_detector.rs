@@ -41,7 +41,7 @@ impl TruncationDetector {
             }
         }
         let counted = tokens(&account, "counted").unwrap_or(0);
-        let heuristic = account.text("counter").ok().flatten().as_deref() == Some("heuristic");
+        let heuristic = account.valid_text("counter").as_deref() == Some("heuristic");
         let part = if heuristic { HEURISTIC_DIVISOR } else { COUNTED_DIVISOR };
         if read.saturating_mul(part) < counted && counted - read > MIN_MISSING_TOKENS {
             account.set("cut", "true");

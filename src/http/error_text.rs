@@ -11,11 +11,11 @@ const MAX_QUOTED: usize = 300;
 /// others do.
 pub fn error_message(body: &[u8], key: Option<&Secret>) -> Option<String> {
     let body = Object::parse_bytes(body).ok()?;
-    let text = |object: &Object, name| object.text(name).ok().flatten();
-    let error_message = match body.object("error").ok().flatten() {
+    let text = |object: &Object, name| object.valid_text(name);
+    let error_message = match body.valid_object("error") {
         Some(error) => text(&error, "message"),
         None => {
-            let first = || text(body.objects("errors").ok().flatten()?.first()?, "message");
+            let first = || text(body.valid_objects("errors")?.first()?, "message");
             let words = ["error", "message", "detail"].into_iter().find_map(|name| text(&body, name));
             words.or_else(first)
         }

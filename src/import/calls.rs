@@ -61,7 +61,7 @@ impl OpenCalls {
         }
         let calls: Vec<Object> = serde_json::from_str(message.tool_calls.as_ref()?).ok()?;
         for call in calls {
-            let function = call.object("function").ok().flatten()?;
+            let function = call.valid_object("function")?;
             let (name, arguments) = (text_or_empty(&function, "name"), text_or_empty(&function, "arguments"));
             let called = CalledTool { id: text_or_empty(&call, "id"), name, arguments };
             self.begin(called, message.time, message.trace_id.clone());

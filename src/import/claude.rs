@@ -141,6 +141,6 @@ fn artifact(part: &Object) -> Option<String> {
     if part.get("type") != Some("\"tool_use\"") || part.get("name") != Some("\"artifacts\"") {
         return None;
     }
-    let input = part.object("input").ok().flatten()?;
-    input.text("content").ok().flatten().or(input.text("new_str").ok().flatten())
+    let input = part.valid_object("input")?;
+    input.valid_text("content").or(input.valid_text("new_str"))
 }

@@ -104,8 +104,8 @@ impl Convert for ClaudeCodeSession {
 
 /// Whether a person wrote the prompt of an entry; none if the entry does not say.
 fn is_typed(entry: &Object) -> Option<bool> {
-    let origin = entry.object("origin").ok().flatten();
-    let kind = origin.and_then(|origin| origin.text("kind").ok().flatten());
+    let origin = entry.valid_object("origin");
+    let kind = origin.and_then(|origin| origin.valid_text("kind"));
     match (kind, entry.get("promptSource")) {
         (Some(kind), _) => Some(kind == "human"),
         (None, Some("\"system\"")) => Some(false),
@@ -153,7 +153,7 @@ impl ClaudeCodeSession {
             for part in parts {
                 if part.text("type")?.as_deref() == Some("tool_result") {
                     let output = ImportedMessage::new(Role::Tool, text(&part, "content", &["text"])?);
-                    let tool_call_id = part.text("tool_use_id").ok().flatten();
+                    let tool_call_id = part.valid_text("tool_use_id");
                     self.add(entry, ImportedMessage { tool_call_id, ..output }, lines)?;
                 }
             }
@@ -163,7 +163,7 @@ impl ClaudeCodeSession {
 
     /// A prompt that was typed while the model worked. The queue from which it came is in other entries.
     fn queued(&mut self, entry: &Object, lines: &mut Vec<Object>) -> Result<()> {
-        let attachment = entry.object("attachment").ok().flatten().unwrap_or_default();
+        let attachment = entry.valid_object("attachment").unwrap_or_default();
         let is_prompt = matches!(attachment.get("commandMode"), None | Some("null" | "\"prompt\""));
         if attachment.get("type") != Some("\"queued_command\"") || !is_prompt {
             return Ok(());

@@ -119,7 +119,7 @@ impl ClineTask {
         let task = origin.folder();
         let began = task.as_deref().and_then(|task| task.parse::<f64>().ok());
         let of_session = origin.stem().and_then(|name| origin.sibling(&format!("{name}.json")));
-        let member = |of: &Object, name| of.text(name).ok().flatten();
+        let member = |of: &Object, name| of.valid_text(name);
         let item = origin.sibling("history_item.json").and_then(|item| member(&item, "workspace"));
         let directory = item.or_else(|| member(of_session.as_ref()?, "cwd"));
         let title = || member(&of_session.as_ref()?.object("metadata").ok()??, "title");
@@ -150,7 +150,7 @@ impl ClineTask {
         let is_ask = entry.has("ask");
         let inner = |members: &[&str]| {
             let object = Object::parse(&said).ok();
-            let text = |member: &&str| object.as_ref().and_then(|object| object.text(member).ok().flatten());
+            let text = |member: &&str| object.as_ref().and_then(|object| object.valid_text(member));
             members.iter().find_map(text).unwrap_or_else(|| said.clone())
         };
         let is_first = self.read == 0;
@@ -203,7 +203,7 @@ impl ClineTask {
             };
             let said = text(&message, "content", &["text"])?;
             let said = without_input_element(without_elements(&said, &["mode_notice"]).into_owned());
-            let info = message.object("modelInfo").ok().flatten().unwrap_or_default();
+            let info = message.valid_object("modelInfo").unwrap_or_default();
             let said = ImportedMessage { model: info.text("id")?, ..ImportedMessage::new(role, said) };
             let (time, id) = (times::member(&message, "ts")?, message.text("id")?);
             self.messages.push(ImportedMessage { time, id, ..said });

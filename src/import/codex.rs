@@ -55,7 +55,7 @@ struct CodexSession {
 
 impl Convert for CodexSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
-        let payload = entry.object("payload").ok().flatten();
+        let payload = entry.valid_object("payload");
         match (entry.text("type")?.as_deref(), payload) {
             (Some("session_meta"), Some(payload)) => self.begin(&payload),
             (Some("turn_context"), Some(payload)) => {
@@ -95,7 +95,7 @@ impl CodexSession {
                 ..Conversation::default()
             };
             self.began = times::member(session, "timestamp")?;
-            let source = session.object("source").ok().flatten();
+            let source = session.valid_object("source");
             self.is_subagent = source.is_some_and(|source| source.has("subagent"));
         }
         Ok(())
@@ -113,7 +113,7 @@ impl CodexSession {
             }
             // Newer versions tell of items instead.
             Some("\"item_completed\"") => {
-                let item = event.object("item").ok().flatten().unwrap_or_default();
+                let item = event.valid_object("item").unwrap_or_default();
                 if item.get("type") == Some("\"UserMessage\"") {
                     self.typed.insert(text(&item, "content", &["text"])?.trim().to_owned());
                 }
@@ -135,13 +135,13 @@ impl CodexSession {
         if self.is_subagent {
             return Ok(());
         }
-        let output = |member| match item.object(member).ok().flatten() {
+        let output = |member| match item.valid_object(member) {
             Some(output) => text(&output, "content", &["text", "input_text"]),
             None => text(item, member, &["text", "input_text"]),
         };
         match item.text("type")?.as_deref() {
             Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-                let member = |name| item.text(name).ok().flatten();
+                let member = |name| item.valid_text(name);
                 let name = member("name").unwrap_or_else(|| "local_shell".to_owned());
                 let arguments = member("arguments").or(member("input"));
                 let arguments = arguments.or(item.get("action").map(str::to_owned)).unwrap_or_default();
@@ -176,7 +176,7 @@ impl CodexSession {
                 ImportedMessage { model: self.model.clone(), tool_calls, ..call }
             }
             (Some("function_call_output" | "custom_tool_call_output"), _) if self.options.keep_tools => {
-                let tool_call_id = item.text("call_id").ok().flatten();
+                let tool_call_id = item.valid_text("call_id");
                 ImportedMessage { tool_call_id, ..ImportedMessage::new(Role::Tool, output("output")?) }
             }
             _ => return Ok(()),

@@ -27,7 +27,7 @@ pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<Str
 
 /// The text of a member; empty if it is absent or no text.
 pub(super) fn text_or_empty(of: &Object, member: &str) -> String {
-    of.text(member).ok().flatten().unwrap_or_default()
+    of.valid_text(member).unwrap_or_default()
 }
 
 /// One call of a tool, in the form of OpenAI. `arguments` is JSON text.

@@ -48,7 +48,7 @@ const DELETE: u64 = 3;
 impl ChatSession {
     fn new(options: &ImportOptions, origin: &Origin) -> ChatSession {
         let workspace = origin.sibling("../workspace.json");
-        let folder = workspace.and_then(|workspace| workspace.text("folder").ok().flatten());
+        let folder = workspace.and_then(|workspace| workspace.valid_text("folder"));
         let directory = folder.and_then(|url| {
             let path = percent_decode_str(url.strip_prefix("file://")?).decode_utf8().ok()?;
             Some(path.into_owned())

@@ -54,13 +54,13 @@ struct CopilotSession {
 
 impl Convert for CopilotSession {
     fn convert(&mut self, event: Object, lines: &mut Vec<Object>) -> Result<()> {
-        let data = event.object("data").ok().flatten().unwrap_or_default();
+        let data = event.valid_object("data").unwrap_or_default();
         if let Some(id) = event.text("id")? {
             self.events.insert(id, self.pending.count());
         }
         match event.text("type")?.as_deref() {
             Some("session.start" | "session.resume") if self.about.directory.is_none() => {
-                let context = data.object("context").ok().flatten().unwrap_or_default();
+                let context = data.valid_object("context").unwrap_or_default();
                 self.about.id = data.text("sessionId")?.or(self.about.id.take());
                 self.about.directory = context.text("cwd")?;
             }
@@ -110,7 +110,7 @@ impl CopilotSession {
         let model = data.text("model")?;
         let answer = ImportedMessage::new(Role::Assistant, data.text("content")?.unwrap_or_default());
         self.add(event, ImportedMessage { model: model.clone(), ..answer })?;
-        let calls = data.objects("toolRequests").ok().flatten().unwrap_or_default();
+        let calls = data.valid_objects("toolRequests").unwrap_or_default();
         for call in &calls {
             let (id, name) = (text_or_empty(call, "toolCallId"), text_or_empty(call, "name"));
             let arguments = call.get("arguments").unwrap_or("{}");
@@ -127,13 +127,13 @@ impl CopilotSession {
     }
 
     fn result(&mut self, event: &Object, data: &Object) -> Result<()> {
-        let member = |name| data.object(name).ok().flatten().unwrap_or_default();
+        let member = |name| data.valid_object(name).unwrap_or_default();
         let text = text_or_empty(&member("result"), "content");
-        let call = data.text("toolCallId").ok().flatten();
-        let exit = member("shellExecution").integer("exitCode").ok().flatten();
+        let call = data.valid_text("toolCallId");
+        let exit = member("shellExecution").valid_integer("exitCode");
         let failed =
             data.get("success").map(|success| success == "false" || exit.is_some_and(|exit| exit != 0));
-        let reason = member("error").text("message").ok().flatten().filter(|_| failed == Some(true));
+        let reason = member("error").valid_text("message").filter(|_| failed == Some(true));
         let outcome = ToolOutcome { text: reason.unwrap_or_else(|| text.clone()), failed };
         if let Some(action) = self.calls.end(NAME, call.as_deref().unwrap_or_default(), &outcome) {
             self.pending.push(action);

@@ -57,14 +57,14 @@ impl ReadTurn for Composers {
         let created = times::member(&chat, "createdAt")?;
         let mut about = Conversation {
             id: Some(key.id.clone()),
-            title: chat.text("name").ok().flatten(),
+            title: chat.valid_text("name"),
             changed: times::member(&chat, "lastUpdatedAt")?,
             ..Conversation::default()
         };
-        let listed = chat.objects("conversation").ok().flatten().unwrap_or_default();
+        let listed = chat.valid_objects("conversation").unwrap_or_default();
         let mut messages: Vec<Result<Object>> = listed.into_iter().map(Ok).collect();
-        for header in chat.objects("fullConversationHeadersOnly").ok().flatten().unwrap_or_default() {
-            let id = header.text("bubbleId").ok().flatten().unwrap_or_default();
+        for header in chat.valid_objects("fullConversationHeadersOnly").unwrap_or_default() {
+            let id = header.valid_text("bubbleId").unwrap_or_default();
             let message = document(connection, &format!("bubbleId:{}:{id}", key.id)).transpose();
             messages.extend(
                 message.map(|message| message.map_err(|error| error.at(format_args!("bubbleId {id}")))),
@@ -80,12 +80,12 @@ impl ReadTurn for Composers {
                 }
             };
             let is_user = message.get("type") == Some(USER);
-            let said = message.text("text").ok().flatten().filter(|text| !text.is_empty());
-            let said = said.or(message.text("rawText").ok().flatten()).unwrap_or_default();
+            let said = message.valid_text("text").filter(|text| !text.is_empty());
+            let said = said.or(message.valid_text("rawText")).unwrap_or_default();
             let time = times::first_member(&message, &["createdAt", "timestamp"]).ok().flatten();
             let time = time.or(created.map(|created| created + at));
-            about.directory = about.directory.or(message.text("workspaceProjectDir").ok().flatten());
-            let id = message.text("bubbleId").ok().flatten();
+            about.directory = about.directory.or(message.valid_text("workspaceProjectDir"));
+            let id = message.valid_text("bubbleId");
             let role = if is_user { Role::User } else { Role::Assistant };
             found.push(ImportedMessage { time, id, ..ImportedMessage::new(role, said) });
         }

@@ -63,7 +63,7 @@ static FORMATS: &[ImportFormat] = &[
 /// Whether an object has a kind of rsv's lines.
 fn has_own_kind(object: &Object) -> bool {
     const OTHERS: [&str; 3] = ["link", "embedding", "tombstone"];
-    let kind = object.text("kind").ok().flatten();
+    let kind = object.valid_text("kind");
     kind.is_some_and(|kind| kind_named(&kind).is_some() || OTHERS.contains(&kind.as_str()))
 }
 

@@ -64,19 +64,19 @@ struct GeminiSession {
 impl Convert for GeminiSession {
     fn convert(&mut self, entry: Object, lines: &mut Vec<Object>) -> Result<()> {
         // A line may change the members of the session.
-        let changes = entry.object("$set").ok().flatten();
+        let changes = entry.valid_object("$set");
         let session = changes.as_ref().unwrap_or(&entry);
         if session.has("sessionId") {
             self.about.id = session.text("sessionId")?;
             self.is_subagent = session.get("kind") == Some("\"subagent\"");
         }
-        if let Some(title) = session.text("summary").ok().flatten() {
+        if let Some(title) = session.valid_text("summary") {
             self.about.title = Some(title);
         }
         if self.is_subagent {
             return Ok(());
         }
-        if let Some(id) = entry.text("$rewindTo").ok().flatten() {
+        if let Some(id) = entry.valid_text("$rewindTo") {
             self.pending.take_back_to(&id);
         }
         let messages = session.objects("messages")?;
@@ -137,7 +137,7 @@ impl GeminiSession {
             ImportedMessage { time, id, model, ..part }
         };
         let mut parts = vec![of_message(ImportedMessage::new(role, said))];
-        let calls = message.objects("toolCalls").ok().flatten().unwrap_or_default();
+        let calls = message.valid_objects("toolCalls").unwrap_or_default();
         let mut places = Places::default();
         for call in &calls {
             let Some(action) = action(call) else { continue };
@@ -187,9 +187,9 @@ fn action(call: &Object) -> Option<Action> {
 
 /// The result of a call for the model: the output in the response of each of its parts, or the error.
 fn output(call: &Object) -> String {
-    let parts = call.objects("result").ok().flatten().unwrap_or_default();
+    let parts = call.valid_objects("result").unwrap_or_default();
     let text = |part: &Object| {
-        let response = part.object("functionResponse").ok().flatten()?.object("response").ok().flatten()?;
+        let response = part.valid_object("functionResponse")?.valid_object("response")?;
         Some(text_or_empty(&response, if response.has("output") { "output" } else { "error" }))
     };
     parts.iter().filter_map(text).collect::<Vec<_>>().join("\n")

@@ -131,7 +131,7 @@ impl GooseSession {
 
     fn message(&mut self, message: &Object, lines: &mut Vec<Object>) -> Result<()> {
         // The program hides what it adds for the model, and what it has summarized.
-        let metadata = message.object("metadata").ok().flatten();
+        let metadata = message.valid_object("metadata");
         if metadata.is_some_and(|metadata| metadata.get("userVisible") == Some("false")) {
             return Ok(());
         }
@@ -151,10 +151,10 @@ impl GooseSession {
         let trace_id = self.question.clone();
         let of_message = |part| ImportedMessage { time, id: id.clone(), trace_id: trace_id.clone(), ..part };
         self.options.add(NAME, &self.about, of_message(said), lines)?;
-        for part in message.objects("content").ok().flatten().unwrap_or_default() {
+        for part in message.valid_objects("content").unwrap_or_default() {
             let Some(tool) = tool(&part).map(of_message) else { continue };
-            let result = part.object("toolResult").ok().flatten();
-            let failed = result.and_then(|result| result.text("error").ok().flatten()).map(|_| true);
+            let result = part.valid_object("toolResult");
+            let failed = result.and_then(|result| result.valid_text("error")).map(|_| true);
             if let Some(action) = self.calls.take(NAME, &tool, failed) {
                 self.options.add(NAME, &self.about, action, lines)?;
             }
@@ -168,14 +168,14 @@ impl GooseSession {
 
 /// The call of a tool, or its output, in a part.
 fn tool(part: &Object) -> Option<ImportedMessage> {
-    let value = |member| part.object(member).ok().flatten()?.object("value").ok().flatten();
-    let id = part.text("id").ok().flatten().unwrap_or_default();
+    let value = |member| part.valid_object(member)?.valid_object("value");
+    let id = part.valid_text("id").unwrap_or_default();
     if let Some(call) = value("toolCall") {
-        let name = call.text("name").ok().flatten().unwrap_or_default();
+        let name = call.valid_text("name").unwrap_or_default();
         let call = tool_call(&id, &name, call.get("arguments").unwrap_or("{}"));
         return Some(ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") });
     }
-    let output = match part.object("toolResult").ok().flatten()?.text("error").ok().flatten() {
+    let output = match part.valid_object("toolResult")?.valid_text("error") {
         Some(error) => format!("Error: {error}"),
         None => text(&value("toolResult")?, "content", &["text"]).ok()?,
     };

@@ -34,7 +34,7 @@ struct LibreChatExport {
 fn flatten(messages: Vec<Object>, all: &mut Vec<Object>) -> Result<()> {
     let mut open: Vec<Object> = messages.into_iter().rev().collect();
     while let Some(message) = open.pop() {
-        open.extend(message.objects("children").ok().flatten().unwrap_or_default().into_iter().rev());
+        open.extend(message.valid_objects("children").unwrap_or_default().into_iter().rev());
         all.push(message);
     }
     Ok(())
@@ -89,10 +89,10 @@ fn said(message: &Object) -> Result<String> {
         return Ok(text);
     }
     let mut texts = Vec::new();
-    for part in message.objects("content").ok().flatten().unwrap_or_default() {
+    for part in message.valid_objects("content").unwrap_or_default() {
         if part.get("type") == Some("\"text\"") {
-            let inner = part.object("text").ok().flatten().and_then(|text| text.text("value").ok().flatten());
-            texts.extend(inner.or(part.text("text").ok().flatten()));
+            let inner = part.valid_object("text").and_then(|text| text.valid_text("value"));
+            texts.extend(inner.or(part.valid_text("text")));
         }
     }
     Ok(texts.join("\n"))

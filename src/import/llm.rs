@@ -169,7 +169,7 @@ impl Logs {
             let text: Option<String> = row.get(2)?;
             let payload: Option<String> = row.get(3)?;
             let payload = payload.and_then(|json| Object::parse(&json).ok()).unwrap_or_default();
-            let member = |name| payload.text(name).ok().flatten().unwrap_or_default();
+            let member = |name| payload.valid_text(name).unwrap_or_default();
             let role = role.parse().unwrap_or(Role::System);
             let message = match (kind.as_str(), role) {
                 ("text", Role::User | Role::Assistant) => {
@@ -199,13 +199,13 @@ impl Logs {
 /// The text of a part that is put together from fragments and literals.
 fn referenced(connection: &Connection, payload: &Object) -> rusqlite::Result<String> {
     let mut text = String::new();
-    for piece in payload.objects("text_ref").ok().flatten().unwrap_or_default() {
+    for piece in payload.valid_objects("text_ref").unwrap_or_default() {
         match piece.integer("fragment") {
             Ok(Some(id)) => {
                 let sql = "SELECT content FROM fragments WHERE id = ?";
                 text += &connection.prepare_cached(sql)?.query_row([id], |row| row.get::<_, String>(0))?;
             }
-            _ => text += &piece.text("literal").ok().flatten().unwrap_or_default(),
+            _ => text += &piece.valid_text("literal").unwrap_or_default(),
         }
     }
     Ok(text)

@@ -68,13 +68,13 @@ fn said(version: &Object) -> Result<Option<ImportedMessage>> {
     };
     let (mut texts, mut model) = (Vec::new(), None);
     for step in steps {
-        let style = step.object("style").ok().flatten();
+        let style = step.valid_object("style");
         let is_thinking = style.is_some_and(|style| style.get("type") == Some("\"thinking\""));
         if step.get("type") == Some("\"contentBlock\"") && !is_thinking {
             texts.push(text(&step, "content", &["text"])?);
         }
-        let info = step.object("genInfo").ok().flatten();
-        model = model.or(info.and_then(|info| info.text("indexedModelIdentifier").ok().flatten()));
+        let info = step.valid_object("genInfo");
+        model = model.or(info.and_then(|info| info.valid_text("indexedModelIdentifier")));
     }
     texts.retain(|text| !text.trim().is_empty());
     Ok(Some(ImportedMessage { model, ..ImportedMessage::new(role, texts.join("\n")) }))

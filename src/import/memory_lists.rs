@@ -70,7 +70,7 @@ impl Convert for Memories {
     fn convert(&mut self, object: Object, lines: &mut Vec<Object>) -> Result<()> {
         self.options.has_memories.store(true, Ordering::Relaxed);
         let object = output(&object).unwrap_or(object);
-        let list = |member| object.objects(member).ok().flatten();
+        let list = |member| object.valid_objects(member);
         for signal in list("signals").unwrap_or_default() {
             self.later.extend(signal_line(&self.options, &signal, None)?);
         }
@@ -102,11 +102,11 @@ fn output(object: &Object) -> Option<Object> {
         return None;
     }
     for member in RESULTS {
-        if let Some(inner) = object.object(member).ok().flatten() {
+        if let Some(inner) = object.valid_object(member) {
             return if has_list(&inner) { Some(inner) } else { output(&inner) };
         }
-        for block in object.objects(member).ok().flatten().unwrap_or_default() {
-            let text = block.text("text").ok().flatten();
+        for block in object.valid_objects(member).unwrap_or_default() {
+            let text = block.valid_text("text");
             if let Some(inner) = text.and_then(|text| Object::parse(&text).ok()).filter(has_list) {
                 return Some(inner);
             }
@@ -189,7 +189,7 @@ fn contextd(options: &ImportOptions, mut memory: Object, later: &mut Vec<Object>
         signals.push((uses, created));
     }
     for member in ["signals", "feedback"] {
-        let given = memory.objects(member).ok().flatten().unwrap_or_default();
+        let given = memory.valid_objects(member).unwrap_or_default();
         signals.extend(given.into_iter().map(|signal| (signal, updated)));
         memory.take(member);
     }

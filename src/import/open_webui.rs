@@ -88,14 +88,14 @@ impl Convert for Chats {
             changed: times::member(&entry, "updated_at")?,
             ..Conversation::default()
         };
-        let history = chat.object("history").ok().flatten().unwrap_or_default();
-        let by_id = history.object("messages").ok().flatten().unwrap_or_default();
+        let history = chat.valid_object("history").unwrap_or_default();
+        let by_id = history.valid_object("messages").unwrap_or_default();
         let mut messages: Vec<(String, Object)> = Vec::new();
         for (id, message) in by_id.iter() {
             messages.push((id.to_owned(), Object::parse(message)?));
         }
         // Older chats have a list.
-        for message in chat.objects("messages").ok().flatten().unwrap_or_default() {
+        for message in chat.valid_objects("messages").unwrap_or_default() {
             let id = message.text("id")?.unwrap_or_else(|| messages.len().to_string());
             if !by_id.has(&id) {
                 messages.push((id, message));

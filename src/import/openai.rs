@@ -78,7 +78,7 @@ enum Body {
 /// The body in a member, which may be JSON text in a string, or in a body itself as in batches.
 fn body(entry: &Object, member: &str) -> Option<Body> {
     let json = entry.get(member)?;
-    let text = if json.starts_with('"') { entry.text(member).ok().flatten()? } else { json.to_owned() };
+    let text = if json.starts_with('"') { entry.valid_text(member)? } else { json.to_owned() };
     if ["data:", "event:"].iter().any(|begin| text.trim_start().starts_with(begin)) {
         return Some(Body::Stream(text));
     }
@@ -152,9 +152,9 @@ fn whole(events: &str) -> Option<Object> {
     let mut text = String::new();
     for data in events.lines().filter_map(|line| line.strip_prefix("data:")) {
         let Ok(event) = Object::parse(data.trim()) else { continue };
-        let choices = event.objects("choices").ok().flatten().unwrap_or_default();
-        let delta = choices.first().and_then(|choice| choice.object("delta").ok().flatten());
-        text += &delta.and_then(|delta| delta.text("content").ok().flatten()).unwrap_or_default();
+        let choices = event.valid_objects("choices").unwrap_or_default();
+        let delta = choices.first().and_then(|choice| choice.valid_object("delta"));
+        text += &delta.and_then(|delta| delta.valid_text("content")).unwrap_or_default();
         answer.add(&event);
     }
     if text.is_empty() {
@@ -199,7 +199,7 @@ fn answered(response: &Object) -> Result<String> {
     }
     // Ollama's.
     if !is_answer(response) {
-        return match response.object("message").ok().flatten() {
+        return match response.valid_object("message") {
             Some(message) => text(&message, "content", &TEXT_TYPES),
             None => text(response, "response", &[]),
         };

@@ -143,7 +143,7 @@ struct Revert {
 
 impl Revert {
     fn of(revert: Option<&Object>) -> Revert {
-        let member = |name| revert.and_then(|revert| revert.text(name).ok().flatten());
+        let member = |name| revert.and_then(|revert| revert.valid_text(name));
         Revert { message: member("messageID"), part: member("partID"), is_reached: false }
     }
 
@@ -156,7 +156,7 @@ impl Revert {
         self.is_reached = self.message.as_deref() == Some(id);
         if self.is_reached {
             let first = self.part.as_deref()?;
-            let is_it = |one: &Object| one.text("id").ok().flatten().as_deref() == Some(first);
+            let is_it = |one: &Object| one.valid_text("id").as_deref() == Some(first);
             parts.truncate(parts.iter().position(is_it).unwrap_or_default());
         }
         Some(parts)
@@ -182,7 +182,7 @@ impl Convert for Sessions {
             directory: session.text("directory")?,
             ..Conversation::default()
         };
-        let mut revert = Revert::of(session.object("revert").ok().flatten().as_ref());
+        let mut revert = Revert::of(session.valid_object("revert").as_ref());
         for message in export.objects("messages")?.unwrap_or_default() {
             let info = message.object("info")?.unwrap_or_default();
             let parts = message.objects("parts")?.unwrap_or_default();
@@ -271,7 +271,7 @@ impl Sessions {
             add(ImportedMessage { action, time, seq, ..ImportedMessage::new(Role::Assistant, "") })?;
         }
         for part in parts.iter().filter(|part| self.options.keep_tools && part.has("tool")) {
-            let state = part.object("state").ok().flatten().unwrap_or_default();
+            let state = part.valid_object("state").unwrap_or_default();
             let (id, name) = (text_or_empty(part, "callID"), text_or_empty(part, "tool"));
             let call = tool_call(&id, &name, state.get("input").unwrap_or("{}"));
             add(ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") })?;
@@ -285,7 +285,7 @@ impl Sessions {
 /// The action of a part that is the call of a tool, and the time at which it began; none of one that is still
 /// running.
 fn action(part: &Object) -> Option<(Action, Option<i64>)> {
-    let state = part.object("state").ok().flatten()?;
+    let state = part.valid_object("state")?;
     let failed = match state.get("status") {
         Some("\"completed\"") => false,
         Some("\"error\"") => true,
@@ -297,13 +297,12 @@ fn action(part: &Object) -> Option<(Action, Option<i64>)> {
         arguments: state.get("input").unwrap_or("{}").to_owned(),
     };
     // A command that ran is completed, whatever its exit status.
-    let exit =
-        state.object("metadata").ok().flatten().and_then(|metadata| metadata.integer("exit").ok().flatten());
+    let exit = state.valid_object("metadata").and_then(|metadata| metadata.valid_integer("exit"));
     let failed = failed || exit.is_some_and(|exit| exit != 0);
     let reason = if state.has("error") { "error" } else { "output" };
     let text = if failed { text_or_empty(&state, reason) } else { String::new() };
     let outcome = ToolOutcome { text, failed: Some(failed) };
-    let time = state.object("time").ok().flatten();
+    let time = state.valid_object("time");
     let began = time.and_then(|time| times::member(&time, "start").ok().flatten());
     Some((api::action(Some(NAME), &called, Some(&outcome))?, began))
 }

@@ -96,7 +96,7 @@ impl QwenSession {
                 None => self.pending.clear(),
             },
             Some("custom_title") => {
-                let payload = entry.object("systemPayload").ok().flatten().unwrap_or_default();
+                let payload = entry.valid_object("systemPayload").unwrap_or_default();
                 self.about.title = payload.text("customTitle")?;
             }
             _ => {}
@@ -105,7 +105,7 @@ impl QwenSession {
     }
 
     fn message(&mut self, kind: &str, entry: &Object) -> Result<()> {
-        let Some(message) = entry.object("message").ok().flatten() else { return Ok(()) };
+        let Some(message) = entry.valid_object("message") else { return Ok(()) };
         let (time, id) = (times::member(entry, "timestamp")?, entry.text("uuid")?);
         let of_entry = |part| ImportedMessage { time, id: id.clone(), ..part };
         match kind {
@@ -122,7 +122,7 @@ impl QwenSession {
             }
             _ => {}
         }
-        for part in message.objects("parts").ok().flatten().unwrap_or_default() {
+        for part in message.valid_objects("parts").unwrap_or_default() {
             let Some(tool) = tool(&part).map(of_entry) else { continue };
             if let Some(action) = self.calls.take(NAME, &tool, None) {
                 self.pending.push(action);
@@ -144,8 +144,8 @@ fn is_typed(entry: &Object) -> Result<bool> {
 
 /// The words of the user in an entry, where the program has them apart, or without what it added.
 fn words(entry: &Object, message: &Object) -> Result<String> {
-    let payload = entry.object("systemPayload").ok().flatten().unwrap_or_default();
-    if let Some(shown) = payload.text("displayText").ok().flatten() {
+    let payload = entry.valid_object("systemPayload").unwrap_or_default();
+    if let Some(shown) = payload.valid_text("displayText") {
         return Ok(shown);
     }
     let mut said = without_files(&said_text(message, "parts")?);
@@ -160,12 +160,12 @@ fn words(entry: &Object, message: &Object) -> Result<String> {
 
 /// The call of a tool, or its output, in a part.
 fn tool(part: &Object) -> Option<ImportedMessage> {
-    let text = |of: &Object, member| of.text(member).ok().flatten().unwrap_or_default();
-    if let Some(call) = part.object("functionCall").ok().flatten() {
+    let text = |of: &Object, member| of.valid_text(member).unwrap_or_default();
+    if let Some(call) = part.valid_object("functionCall") {
         let call = tool_call(&text(&call, "id"), &text(&call, "name"), call.get("args").unwrap_or("{}"));
         return Some(ImportedMessage { tool_calls: Some(call), ..ImportedMessage::new(Role::Assistant, "") });
     }
-    let answer = part.object("functionResponse").ok().flatten()?;
+    let answer = part.valid_object("functionResponse")?;
     let output = answer.get("response").unwrap_or_default();
     let tool_call_id = Some(text(&answer, "id"));
     Some(ImportedMessage { tool_call_id, ..ImportedMessage::new(Role::Tool, output) })

@@ -43,7 +43,7 @@ const USERS: &str = "../users.json";
 
 /// The name in a user, or in the profile of one.
 fn name(of: &Object) -> Option<String> {
-    let member = |name: &&str| of.text(name).ok().flatten().filter(|text| !text.is_empty());
+    let member = |name: &&str| of.valid_text(name).filter(|text| !text.is_empty());
     ["real_name", "display_name", "name"].iter().find_map(member)
 }
 
@@ -59,7 +59,7 @@ fn names(options: &ImportOptions, origin: &Origin) -> UserNames {
         let list = origin.text_of(USERS)?;
         let users = Object::parse(&format!("{{\"users\":{list}}}")).ok()?.objects("users").ok()??;
         let named = |user: Object| {
-            let profile = user.object("profile").ok().flatten().unwrap_or_default();
+            let profile = user.valid_object("profile").unwrap_or_default();
             Some((user.text("id").ok()??, name(&profile).or_else(|| name(&user))?))
         };
         Some(users.into_iter().filter_map(named).collect())
@@ -86,8 +86,8 @@ impl Convert for SlackChannel {
         if said.trim().is_empty() {
             return Ok(());
         }
-        let profile = message.object("user_profile").ok().flatten().unwrap_or_default();
-        let member = |of: &Object, name: &str| of.text(name).ok().flatten().filter(|text| !text.is_empty());
+        let profile = message.valid_object("user_profile").unwrap_or_default();
+        let member = |of: &Object, name: &str| of.valid_text(name).filter(|text| !text.is_empty());
         let user = member(&message, "user");
         let name = name(&profile).or_else(|| member(&message, "username"));
         let name = name.or_else(|| self.names.get(user.as_deref()?).cloned()).or(user);

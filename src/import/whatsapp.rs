@@ -106,7 +106,7 @@ fn has_iso_date(heading: &Object) -> bool {
 
 /// Whether a heading has a note that only the program writes.
 fn is_of_program(heading: &Object) -> bool {
-    let text = heading.text("text").ok().flatten().unwrap_or_default();
+    let text = heading.valid_text("text").unwrap_or_default();
     text.starts_with(MARK) || !has_name(heading) && text.contains("WhatsApp")
 }
 
@@ -122,7 +122,7 @@ const ISO: &str = "iso";
 /// The time of a heading, in milliseconds since 1970 (UTC); none if there is no such time. `order` has the
 /// places of the year, the month and the day among the numbers of its date.
 fn time(heading: &Object, order: [usize; 3], options: &ImportOptions) -> Option<i64> {
-    let number = |member| heading.integer(member).ok().flatten();
+    let number = |member| heading.valid_integer(member);
     let numbers = [number("first")?, number("second")?, number("third")?];
     // A year of four digits is where it is.
     let [year, month, day] = if numbers[0] > 31 { numbers } else { order.map(|at| numbers[at]) };

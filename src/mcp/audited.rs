@@ -27,13 +27,13 @@ impl AuditedCall {
         let params = request.object("params").ok()?.filter(|_| method == "tools/call")?;
         let called = params.text("name").ok()??;
         let tool = TOOLS.iter().find(|tool| tool.name == called)?;
-        let arguments = params.object("arguments").ok().flatten().unwrap_or_default();
+        let arguments = params.valid_object("arguments").unwrap_or_default();
         let action = match tool.effect {
             Effect::Reads => AuditAction::Read,
             Effect::Adds => AuditAction::Write,
             Effect::Removes => AuditAction::Forget,
         };
-        let project = arguments.text(PROJECT.name).ok().flatten();
+        let project = arguments.valid_text(PROJECT.name);
         Some(AuditedCall { action, name: tool.name, project })
     }
 }

@@ -57,7 +57,7 @@ struct RuleSet<'a> {
 
 /// A text among the members of a line; empty if there is none.
 pub(super) fn member(line: &Object, name: &str) -> String {
-    line.text(name).ok().flatten().unwrap_or_default()
+    line.valid_text(name).unwrap_or_default()
 }
 
 /// Finds messages and memories: `rsv-search --hybrid --kind message,memory QUERY`, or `--by any` without a

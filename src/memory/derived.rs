@@ -129,7 +129,7 @@ fn derive_batch(
     }
     for memory in memories {
         let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();
-        let prior = memory.members.number("prior").ok().flatten().unwrap_or_default();
+        let prior = memory.members.valid_number("prior").unwrap_or_default();
         let beta = Beta::new(prior, rule, &weights[&memory.scope.partition], &evidence);
         let into = consolidated.get(&memory.id);
         let times = [last_signals.get(&memory.id).copied(), into.map(|(at, _)| *at), Some(memory.timestamp)];
@@ -142,7 +142,7 @@ fn derive_batch(
             members.set("signals", signal_counts(&evidence));
         }
         members.set("usage_count", evidence.uses.to_string());
-        let archived_into = members.text(ARCHIVED_INTO).ok().flatten();
+        let archived_into = members.valid_text(ARCHIVED_INTO);
         let into = into.map(|(_, id)| id.clone());
         members.set_text("state", if into.is_some() || archived_into.is_some() { ARCHIVED } else { ACTIVE });
         if let Some(id) = into.or(archived_into).filter(|id| !id.is_empty()) {
@@ -198,5 +198,5 @@ pub fn is_trusted(memory: &StoredRecord, least: Option<f64>) -> bool {
 
 /// The derived confidence of a memory.
 pub fn confidence_of(memory: &StoredRecord) -> f64 {
-    memory.members.number("confidence").ok().flatten().unwrap_or_default()
+    memory.members.valid_number("confidence").unwrap_or_default()
 }

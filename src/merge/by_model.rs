@@ -61,8 +61,7 @@ pub fn by_model(cluster: &Cluster, model: &Model, now: i64) -> Result<Object> {
 }
 
 fn request(cluster: &Cluster, sources: Vec<Object>) -> Request {
-    let chars =
-        |source: &Object| source.text("content").ok().flatten().map_or(0, |text| text.chars().count());
+    let chars = |source: &Object| source.valid_text("content").map_or(0, |text| text.chars().count());
     let source_chars = sources.iter().map(chars).sum();
     let numbered = sources.into_iter().enumerate().map(|(at, source)| {
         let mut numbered = Object::default();
@@ -108,10 +107,10 @@ fn source(member: &StoredRecord) -> Object {
     set("content", &member.text, MAX_CONTENT_CHARS);
     set("outcome", &member.member_text("outcome"), MAX_TAG_CHARS);
     set_tags(&mut source, &member.member_texts("tags"));
-    if let Some(confidence) = member.members.number("confidence").ok().flatten() {
+    if let Some(confidence) = member.members.valid_number("confidence") {
         source.set("confidence", format!("{confidence:.2}"));
     }
-    if let Some(uses) = member.members.integer("usage_count").ok().flatten() {
+    if let Some(uses) = member.members.valid_integer("usage_count") {
         source.set("uses", uses.to_string());
     }
     source

@@ -150,7 +150,7 @@ impl Cluster {
             line.set("tags", array(&mut words.tags.iter().map(String::as_str)));
         }
         line.set_text("origin", Origin::Consolidated.name());
-        let uses = |member: &StoredRecord| member.members.integer("usage_count").ok().flatten().unwrap_or(0);
+        let uses = |member: &StoredRecord| member.members.valid_integer("usage_count").unwrap_or(0);
         let sources: Vec<(f64, u64)> = self
             .members
             .iter()

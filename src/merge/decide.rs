@@ -90,7 +90,7 @@ impl Decided {
             Decision::ArchiveAndCreate(at) => self.in_place(&candidate, &candidate.near[at]),
         };
         if let Some(line) = line {
-            step.set_text("id", &line.text("id").ok().flatten().unwrap_or_default());
+            step.set_text("id", &line.valid_text("id").unwrap_or_default());
             self.memories.push(line);
         }
         self.steps.push(step);
@@ -106,7 +106,7 @@ impl Decided {
     ) -> Option<Object> {
         let content = candidate.text("content");
         if let Some((_, at)) = self.replaced.iter().find(|(id, _)| *id == near.id) {
-            let known = self.memories[*at].text("content").ok().flatten().unwrap_or_default();
+            let known = self.memories[*at].valid_text("content").unwrap_or_default();
             self.memories[*at].set_text("content", &joined(&known, &content));
             let messages =
                 [&self.memories[*at], &candidate.line].map(|line| texts_of(line, EXTRACTED_FROM_MEMBER));
@@ -139,10 +139,9 @@ impl Decided {
         how: ConsolidationType,
         [title, content, attribution]: &[&str; 3],
     ) -> Object {
-        let uses =
-            near.members.integer("usage_count").ok().flatten().unwrap_or_default().max(0).unsigned_abs();
+        let uses = near.members.valid_integer("usage_count").unwrap_or_default().max(0).unsigned_abs();
         let prior = consolidated_prior(&[(confidence_of(near), uses), (Origin::Extracted.prior(None), 0)]);
-        let timestamp = candidate.line.integer("timestamp").ok().flatten().unwrap_or_default();
+        let timestamp = candidate.line.valid_integer("timestamp").unwrap_or_default();
         let mut tags = near.member_texts("tags");
         tags.extend(texts_of(&candidate.line, "tags"));
         let mut line = candidate.line.clone();

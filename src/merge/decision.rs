@@ -32,6 +32,6 @@ impl Candidate {
     }
 
     pub(super) fn text(&self, member: &str) -> String {
-        self.line.text(member).ok().flatten().unwrap_or_default()
+        self.line.valid_text(member).unwrap_or_default()
     }
 }

@@ -211,7 +211,7 @@ impl Account {
         let members = &record.members;
         let part = |entry: &Object| {
             let hop = number(entry, "hop") as usize;
-            let score = entry.number("score").ok().flatten();
+            let score = entry.valid_number("score");
             let confidence = entry.get("confidence").map(str::to_owned);
             let tokens = number(entry, "tokens");
             let document = ShownDocument::parse(entry);
@@ -242,7 +242,7 @@ impl Account {
             role: text(entry, "role"),
             tokens: number(entry, "tokens"),
         };
-        let reported = |name| members.integer(name).ok().flatten().map(i64::unsigned_abs);
+        let reported = |name| members.valid_integer(name).map(i64::unsigned_abs);
         Account {
             window: number(members, "window"),
             reserve: number(members, "reserve"),
@@ -271,7 +271,7 @@ impl Account {
             session: members.get(SESSION_MEMBER) == Some("true"),
             client_session: text(members, CLIENT_SESSION),
             request_key: text(members, REQUEST_KEY),
-            carried: members.object(CARRIED).ok().flatten().and_then(|part| CarriedPart::parse(&part)),
+            carried: members.valid_object(CARRIED).and_then(|part| CarriedPart::parse(&part)),
             prompt_tokens: reported("prompt_tokens"),
             completion_tokens: reported("completion_tokens"),
             cached_tokens: reported("cached_tokens"),
@@ -388,8 +388,8 @@ impl CarriedPart {
         Some(CarriedPart {
             digest: text(part, "digest")?,
             before: part.integer("before").ok()??,
-            since: part.integer("since").ok().flatten(),
-            last: part.object("last").ok().flatten().and_then(|last| {
+            since: part.valid_integer("since"),
+            last: part.valid_object("last").and_then(|last| {
                 let seq = u32::try_from(last.integer("seq").ok()??).ok()?;
                 Some(Position { timestamp: last.integer("timestamp").ok()??, seq, id: text(&last, "id")? })
             }),
@@ -443,13 +443,13 @@ fn array<T>(entries: &[T], to_json: impl Fn(&T) -> String) -> String {
 }
 
 fn list(members: &Object, name: &str) -> Vec<Object> {
-    members.objects(name).ok().flatten().unwrap_or_default()
+    members.valid_objects(name).unwrap_or_default()
 }
 
 fn text(members: &Object, name: &str) -> Option<String> {
-    members.text(name).ok().flatten()
+    members.valid_text(name)
 }
 
 fn number(members: &Object, name: &str) -> u64 {
-    members.integer(name).ok().flatten().map_or(0, i64::unsigned_abs)
+    members.valid_integer(name).map_or(0, i64::unsigned_abs)
 }

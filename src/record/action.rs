@@ -184,7 +184,7 @@ impl Action {
             tool: record.member_text(TOOL),
             program: text(PROGRAM),
             purpose: purpose.or_else(|| text(QUERY).map(Purpose::Query)),
-            lines: record.members.integer(LINES).ok().flatten().map(i64::unsigned_abs),
+            lines: record.members.valid_integer(LINES).map(i64::unsigned_abs),
             error: (record.members.get(FAILED) == Some("true")).then(|| record.member_text(ERROR)),
         }
     }

@@ -53,7 +53,7 @@ pub struct Comparison {
 
 impl Comparison {
     pub(super) fn parse(members: &Object) -> Option<Comparison> {
-        let named = |name| members.text(name).ok().flatten();
+        let named = |name| members.valid_text(name);
         let arm = named("arm")?;
         let follow_up = named("follow_up");
         Some(Comparison {

@@ -85,6 +85,6 @@ impl Content {
 
 fn parts_text(json: &str) -> String {
     let parts: Vec<Object> = serde_json::from_str(json).unwrap_or_default();
-    let texts: Vec<String> = parts.iter().filter_map(|part| part.text("text").ok().flatten()).collect();
+    let texts: Vec<String> = parts.iter().filter_map(|part| part.valid_text("text")).collect();
     texts.join("\n")
 }

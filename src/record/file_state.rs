@@ -24,7 +24,7 @@ const UNKNOWN: &str = "unknown";
 impl FileState {
     /// Reads one of an account. `None` if it is of another shape.
     pub(super) fn parse(entry: &Object) -> Option<FileState> {
-        let text = |name| entry.text(name).ok().flatten();
+        let text = |name| entry.valid_text(name);
         let (path, state) = (text("path"), text("state")?);
         match state.as_str() {
             GONE => Some(FileState::Gone { path: path? }),

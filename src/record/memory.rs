@@ -76,7 +76,7 @@ const ORIGINS: [(&str, Origin); 4] = [
 impl Origin {
     /// The origin of a memory.
     pub fn of(memory: &StoredRecord) -> Origin {
-        let name = memory.members.text("origin").ok().flatten();
+        let name = memory.members.valid_text("origin");
         name.and_then(|name| Origin::named(&name)).unwrap_or(Origin::Explicit)
     }
 
@@ -127,7 +127,7 @@ const EVIDENCE: [&str; 3] = ["alpha", "beta", "signals"];
 
 /// Whether the members of a line that are named as the evidence are that.
 fn has_evidence(line: &Object) -> bool {
-    let signals = line.object("signals").ok().flatten();
+    let signals = line.valid_object("signals");
     signals.is_some_and(|signals| SignalType::ALL.iter().all(|known| signals.has(known.name())))
 }
 
@@ -270,7 +270,7 @@ impl StoredRecord {
 
     /// A text among the members; empty if there is none.
     pub fn member_text(&self, name: &str) -> String {
-        self.members.text(name).ok().flatten().unwrap_or_default()
+        self.members.valid_text(name).unwrap_or_default()
     }
 
     /// The texts of a member that is an array of texts; none if there is no such member.
@@ -317,7 +317,7 @@ fn heading(memory: &StoredRecord) -> String {
         _ if category.is_empty() => STRATEGY,
         _ => category.as_str(),
     };
-    let confidence = memory.members.number("confidence").ok().flatten();
+    let confidence = memory.members.valid_number("confidence");
     let confidence = confidence.map(|confidence| format!(", confidence {confidence:.2}")).unwrap_or_default();
     format!("{what}{confidence}")
 }

@@ -271,6 +271,32 @@ impl Object {
         self.decode(name, "an array of objects")
     }
 
+    /// The string of a member, or nothing also at another type. For members of other programs, whose formats
+    /// change between their versions: the record is worth more than one member of it.
+    pub fn valid_text(&self, name: &str) -> Option<String> {
+        self.text(name).ok().flatten()
+    }
+
+    /// The whole number of a member, or nothing also at another type (see `valid_text`).
+    pub fn valid_integer(&self, name: &str) -> Option<i64> {
+        self.integer(name).ok().flatten()
+    }
+
+    /// The finite number of a member, or nothing also at another type (see `valid_text`).
+    pub fn valid_number(&self, name: &str) -> Option<f64> {
+        self.number(name).ok().flatten()
+    }
+
+    /// The object of a member, or nothing also at another type (see `valid_text`).
+    pub fn valid_object(&self, name: &str) -> Option<Object> {
+        self.object(name).ok().flatten()
+    }
+
+    /// The elements of an array of objects, or nothing also at another type (see `valid_text`).
+    pub fn valid_objects(&self, name: &str) -> Option<Vec<Object>> {
+        self.objects(name).ok().flatten()
+    }
+
     /// The members, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().map(|member| (&self.text[member.name.clone()], &self.text[member.value.clone()]))

@@ -69,7 +69,7 @@ impl SessionSummary {
         self.messages += 1;
         self.is_answered |= message.role == Some(Role::Assistant);
         if self.program.is_none() {
-            self.program = message.members.text("source").ok().flatten();
+            self.program = message.members.valid_text("source");
         }
     }
 }

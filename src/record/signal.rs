@@ -199,7 +199,7 @@ impl Draft {
 /// Usage is counted up: the greater count holds, and a signal without one is one more use. Others never
 /// change.
 fn merge(stored: Option<&StoredRecord>, new: &StoredRecord) -> Option<StoredRecord> {
-    let count = |signal: &StoredRecord| signal.members.integer("count").ok().flatten();
+    let count = |signal: &StoredRecord| signal.members.valid_integer("count");
     if SignalType::of(new) != SignalType::Usage || !new.members.has("day") {
         return stored.is_none().then(|| new.clone());
     }
@@ -234,7 +234,7 @@ fn tallies(signal: &StoredRecord) -> Vec<Tally> {
     match signal_type {
         SignalType::Usage => {
             // A signal of usage without a count is one use.
-            let amount = signal.members.integer("count").ok().flatten().unwrap_or(1);
+            let amount = signal.members.valid_integer("count").unwrap_or(1);
             tallies.push(Tally { subject: of, counter: USES, amount });
         }
         SignalType::Explicit => {

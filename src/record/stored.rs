@@ -67,7 +67,7 @@ impl StoredRecord {
 
     /// The digest of this version's content, if its kind has versions.
     pub fn version(&self) -> Option<String> {
-        self.members.text(self.kind.versions?.version).ok().flatten()
+        self.members.valid_text(self.kind.versions?.version)
     }
 
     /// A vector of this version, of any length (norm).
@@ -81,7 +81,7 @@ impl StoredRecord {
 
     /// The digest of this version's source.
     pub fn source(&self) -> Option<String> {
-        self.members.text(self.kind.versions?.source).ok().flatten()
+        self.members.valid_text(self.kind.versions?.source)
     }
 
     /// The amounts that it adds to the sums of its store.
@@ -101,7 +101,7 @@ impl StoredRecord {
 
     /// The value by which its kind is looked up, such as an account's digest.
     pub fn lookup_key(&self) -> Option<String> {
-        self.members.text(self.kind.lookup_key?).ok().flatten()
+        self.members.valid_text(self.kind.lookup_key?)
     }
 
     /// Whether both are the same record, regardless of their ids: one kind, time and natural key.

@@ -204,13 +204,13 @@ impl Tombstone {
     /// The digest of the forgotten words ([`RecordDigests::folded`]). Tombstones of earlier releases have
     /// none.
     pub fn folded(&self) -> Option<String> {
-        self.extra.text(FOLDED).ok().flatten()
+        self.extra.valid_text(FOLDED)
     }
 
     /// The fingerprint of the message. Tombstones of earlier releases have none.
     pub fn fingerprint(&self) -> Option<Fingerprint> {
-        let digest = self.extra.text(FINGERPRINT).ok().flatten()?;
-        Some(Fingerprint { digest, timestamp: self.extra.integer(MESSAGE_TIME).ok().flatten()? })
+        let digest = self.extra.valid_text(FINGERPRINT)?;
+        Some(Fingerprint { digest, timestamp: self.extra.valid_integer(MESSAGE_TIME)? })
     }
 
     /// Whether its message came from another program's history.
@@ -221,7 +221,7 @@ impl Tombstone {
     /// The id of the message of which this one's is a copy. Such a tombstone is of one store: another finds
     /// its copies by itself, once it has both.
     pub fn duplicate_of(&self) -> Option<String> {
-        self.extra.text(DUPLICATE_OF).ok().flatten()
+        self.extra.valid_text(DUPLICATE_OF)
     }
 
     /// The tombstone of a copy of the message that has an id.
@@ -263,7 +263,7 @@ impl Tombstone {
 
     /// The digest of the forgotten version's source.
     fn source(&self) -> Option<String> {
-        self.extra.text(SOURCE).ok().flatten()
+        self.extra.valid_text(SOURCE)
     }
 
     /// Reads a tombstone line. Errors begin with the member at fault.
@@ -406,7 +406,7 @@ impl StoredRecord {
     /// The [`identity_digest`] of each record that its parts name.
     pub fn part_digests(&self) -> Vec<String> {
         let of_list = |(list, kind): &(&str, &str)| {
-            let parts = self.members.objects(list).ok().flatten().unwrap_or_default();
+            let parts = self.members.valid_objects(list).unwrap_or_default();
             let ids = parts.into_iter().filter_map(|part| part.text("id").ok()?);
             ids.map(|id| identity_digest(kind, &id)).collect::<Vec<_>>()
         };
@@ -418,7 +418,7 @@ impl StoredRecord {
         for (list, kind) in self.kind.part_lists {
             let Ok(Some(parts)) = self.members.objects(list) else { continue };
             let mut is_named = |part: &Object| {
-                let id = part.text("id").ok().flatten();
+                let id = part.valid_text("id");
                 id.is_some_and(|id| is_forgotten(&identity_digest(kind, &id)))
             };
             let left: Vec<String> =
@@ -435,7 +435,7 @@ impl StoredRecord {
             let lists = record.kind.part_lists.iter().map(|(list, _)| *list);
             lists
                 .flat_map(|list| {
-                    let parts = record.members.objects(list).ok().flatten().unwrap_or_default();
+                    let parts = record.members.valid_objects(list).unwrap_or_default();
                     parts.into_iter().filter_map(move |part| Some((list, part.text("id").ok()??)))
                 })
                 .collect()

@@ -132,7 +132,7 @@ impl<'a> RenamedIds<'a> {
             let Ok(Some(id)) = part.text("id") else { continue };
             let Some(new) = self.ids.get(&id) else { continue };
             part.set_text("id", new);
-            let address = part.text("uri").ok().flatten().and_then(|uri| Address::parse(&uri).ok());
+            let address = part.valid_text("uri").and_then(|uri| Address::parse(&uri).ok());
             if let Some(address) = address.and_then(|address| self.address(&address)) {
                 part.set_text("uri", address.as_str());
             }

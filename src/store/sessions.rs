@@ -48,7 +48,7 @@ pub fn add_programs(store: &mut dyn Store, sessions: &mut [SessionSummary]) -> R
         };
         let last = store.last(&sessions.iter().map(actions).collect::<Vec<_>>(), 1)?;
         for (session, action) in sessions.iter_mut().zip(last) {
-            session.program = action.first().and_then(|action| action.members.text("program").ok().flatten());
+            session.program = action.first().and_then(|action| action.members.valid_text("program"));
         }
     }
     Ok(())

@@ -13,11 +13,11 @@ const MAX_EXCERPT: usize = 80;
 /// The text of an answer. Errors if it is a refusal, incomplete, or empty.
 pub(super) fn text(response: &Object) -> Result<String> {
     let message = chat::answer(response).map_err(|source| AnswerError::Invalid { source })?;
-    if let Some(refusal) = message.text("refusal").ok().flatten().filter(|refusal| !refusal.is_empty()) {
+    if let Some(refusal) = message.valid_text("refusal").filter(|refusal| !refusal.is_empty()) {
         return Err(AnswerError::Refusal { words: view::excerpt(&refusal, MAX_EXCERPT) }.into());
     }
     let choices = response.objects("choices")?.unwrap_or_default();
-    let end = choices.first().and_then(|choice| choice.text("finish_reason").ok().flatten());
+    let end = choices.first().and_then(|choice| choice.valid_text("finish_reason"));
     match end.as_deref() {
         Some("length") => return Err(AnswerError::CutOff.into()),
         Some("content_filter") => return Err(AnswerError::Withheld.into()),

@@ -31,9 +31,8 @@ const REFUSED: [u16; 3] = [400, 413, 422];
 
 /// The tokens of a request and its answer, if the provider says how many these are; 0 says nothing.
 fn reported_tokens(response: &Object) -> Option<u64> {
-    let usage = response.object("usage").ok().flatten()?;
-    let count =
-        |member: &str| u64::try_from(usage.integer(member).ok().flatten()?).ok().filter(|count| *count > 0);
+    let usage = response.valid_object("usage")?;
+    let count = |member: &str| u64::try_from(usage.valid_integer(member)?).ok().filter(|count| *count > 0);
     count("total_tokens")
         .or_else(|| Some(count("prompt_tokens")?.saturating_add(count("completion_tokens")?)))
 }

@@ -109,13 +109,13 @@ const SOURCE_MEMBERS: [&str; 10] = [
 /// The tokens of a part of a message that is an image, a sound (`sound` tokens a second) or a file; `None`
 /// for text, and for unknown types.
 pub(super) fn tokens(part: &Object, images: Images, sound: usize) -> Option<usize> {
-    let text = |object: &Object, member| object.text(member).ok().flatten();
+    let text = |object: &Object, member| object.valid_text(member);
     let kind = text(part, "type")?;
     let kind = kind.trim_start_matches("input_").trim_end_matches("_url");
     if !["image", "audio", "file", "document", "video"].contains(&kind) {
         return None;
     }
-    let inner = SOURCE_MEMBERS.iter().find_map(|member| part.object(member).ok().flatten());
+    let inner = SOURCE_MEMBERS.iter().find_map(|member| part.valid_object(member));
     let inner = inner.as_ref().unwrap_or(part);
     let source = SOURCE_MEMBERS.iter().find_map(|member| text(inner, member));
     let data = source.as_deref().and_then(Base64Data::parse);

@@ -27,7 +27,7 @@ impl ReservoirLines {
     /// `Saved message with trace_id: trace`, for the line of a message or of a response.
     pub fn saved(self, line: &[u8]) -> String {
         let object = Object::parse_bytes(line).unwrap_or_default();
-        let of = |object: &Object| object.text("trace_id").ok().flatten();
+        let of = |object: &Object| object.valid_text("trace_id");
         let trace = of(&object).or_else(|| of(&object.object("rsv").ok()??));
         trace.map_or_else(String::new, |trace| self.safe(format!("Saved message with trace_id: {trace}\n")))
     }

@@ -126,9 +126,9 @@ fn user_message(message: &Unread) -> Result<UserMessage> {
 
 /// Adds a block, unless it is the result of a tool.
 fn add_block(to: &mut UserMessage, block: &Object) {
-    match block.text("type").ok().flatten().as_deref() {
+    match block.valid_text("type").as_deref() {
         Some("text") => {
-            let text = block.text("text").ok().flatten().unwrap_or_default();
+            let text = block.valid_text("text").unwrap_or_default();
             if !fence::is_all(&text) {
                 to.add_text(&text);
             }
@@ -143,7 +143,7 @@ fn add_block(to: &mut UserMessage, block: &Object) {
 /// file.
 fn image(block: &Object) -> Option<Object> {
     let source = block.object("source").ok()??;
-    let text = |name| source.text(name).ok().flatten();
+    let text = |name| source.valid_text(name);
     let url = match text("type")?.as_str() {
         "base64" => format!("data:{};base64,{}", text("media_type")?, text("data")?),
         "url" => text("url")?,
@@ -207,7 +207,7 @@ pub(in crate::api) fn without_blocks(content: &str) -> String {
     let mut ranges = scan::element_ranges(&content);
     for at in (0..ranges.len()).rev() {
         let old = &content[ranges[at].clone()];
-        let old = Object::parse(old).ok().and_then(|old| old.text("text").ok().flatten());
+        let old = Object::parse(old).ok().and_then(|old| old.valid_text("text"));
         if !old.is_some_and(|old| fence::is_all(&old)) {
             continue;
         }

@@ -17,13 +17,13 @@ const TURN_METADATA: &str = "x-codex-turn-metadata";
 
 /// Reads the turns of a request. Errors name the member at fault.
 pub(super) fn read(body: &Object) -> Result<Reading> {
-    let metadata = body.object(METADATA).ok().flatten();
+    let metadata = body.valid_object(METADATA);
     let mut reading = Reading {
         session: session(body, metadata.as_ref()),
         is_side_call: metadata.as_ref().is_some_and(is_of_program),
         ..Reading::default()
     };
-    if let Some(instructions) = body.text("instructions").ok().flatten() {
+    if let Some(instructions) = body.valid_text("instructions") {
         reading.turns.push(opaque("system", &text_part(&instructions).to_json()));
     }
     match body.get("input") {
@@ -162,7 +162,7 @@ fn user_message(item: &Object) -> Result<UserMessage> {
 }
 
 fn add_part(to: &mut UserMessage, part: &Object) {
-    let text = |name| part.text(name).ok().flatten();
+    let text = |name| part.valid_text(name);
     match text("type").as_deref() {
         Some("input_text" | "text") => {
             let text = text("text").unwrap_or_default();
@@ -180,23 +180,20 @@ fn add_part(to: &mut UserMessage, part: &Object) {
 
 /// The conversation that a program names.
 fn session(body: &Object, metadata: Option<&Object>) -> Option<String> {
-    let named = metadata.and_then(|metadata| metadata.text("session_id").ok().flatten());
-    named.or_else(|| body.text("prompt_cache_key").ok().flatten())
+    let named = metadata.and_then(|metadata| metadata.valid_text("session_id"));
+    named.or_else(|| body.valid_text("prompt_cache_key"))
 }
 
 /// Whether a program names the conversation otherwise than by the key of the provider's cache.
 pub(super) fn names_session(body: &Object) -> bool {
-    body.object(METADATA)
-        .ok()
-        .flatten()
-        .is_some_and(|metadata| session(&Object::default(), Some(&metadata)).is_some())
+    body.valid_object(METADATA).is_some_and(|metadata| session(&Object::default(), Some(&metadata)).is_some())
 }
 
 /// Whether Codex says that no turn of a user's makes a request: that it compacts, or that another agent asks.
 fn is_of_program(metadata: &Object) -> bool {
-    let Some(turn) = metadata.text(TURN_METADATA).ok().flatten() else { return false };
+    let Some(turn) = metadata.valid_text(TURN_METADATA) else { return false };
     let Ok(turn) = Object::parse(&turn) else { return false };
-    let other = |name: &str, usual: &str| turn.text(name).ok().flatten().is_some_and(|value| value != usual);
+    let other = |name: &str, usual: &str| turn.valid_text(name).is_some_and(|value| value != usual);
     other("request_kind", "turn") || other("thread_source", "user")
 }
 

@@ -39,7 +39,7 @@ pub(super) fn to_chat(body: &Object, length_member: &str) -> Result<Object> {
 
 fn turns(body: &Object) -> Result<Vec<MessageOfRequest<'_>>> {
     let mut turns = Turns::default();
-    if let Some(instructions) = body.text("instructions").ok().flatten() {
+    if let Some(instructions) = body.valid_text("instructions") {
         turns.push(MessageOfRequest::new("system", MessageContent::Text(instructions)));
     }
     let json = body.get("input").unwrap_or("\"\"");

@@ -49,7 +49,7 @@ pub(super) struct TextArguments<'a> {
 pub(super) fn text_argument(arguments: &str) -> String {
     match Object::parse(arguments) {
         Ok(object) if object.is_empty() => String::new(),
-        Ok(object) => object.text(TEXT_PARAMETER).ok().flatten().unwrap_or_else(|| arguments.to_owned()),
+        Ok(object) => object.valid_text(TEXT_PARAMETER).unwrap_or_else(|| arguments.to_owned()),
         Err(_) => arguments.to_owned(),
     }
 }

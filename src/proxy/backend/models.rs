@@ -86,7 +86,7 @@ impl ModelsApi {
     /// The entry of a model, under a name by which it is found: its own, or that with the provider's before
     /// it. `None` if it is found by neither.
     fn entry(&self, target: &Target, mut model: Object) -> Option<Object> {
-        let id = model.text("id").ok().flatten()?;
+        let id = model.valid_text("id")?;
         let is_found = |name: &String| {
             self.upstream.target_of(name).is_ok_and(|found| found.address() == target.address())
         };

@@ -250,14 +250,14 @@ fn of_commit(scope: &Scope, commit: Option<&Commit>) -> Object {
     let mut body = Object::default();
     body.set_text("session_id", &scope.instance);
     body.set_text("status", if commit.is_some() { "committed" } else { "unchanged" });
-    let archive = commit.and_then(|commit| commit.archive.text("uri").ok().flatten());
+    let archive = commit.and_then(|commit| commit.archive.valid_text("uri"));
     match archive {
         Some(uri) => body.set_text("archive_uri", &uri),
         None => body.set("archive_uri", "null"),
     }
     let steps = commit.map(|commit| commit.steps.as_slice()).unwrap_or_default();
     let count = |events: &[&str]| {
-        let event = |step: &&Object| step.text("event").ok().flatten().unwrap_or_default();
+        let event = |step: &&Object| step.valid_text("event").unwrap_or_default();
         steps.iter().filter(|step| events.contains(&event(step).as_str())).count().to_string()
     };
     body.set("memories_created", count(&["create", "archive_and_create"]));

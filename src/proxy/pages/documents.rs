@@ -148,7 +148,7 @@ fn list(
 
 /// The name of a document, the number of its children, and its abstract.
 fn row(request: &PageRequest, document: &StoredRecord, address: &Address) -> String {
-    let children = document.members.integer("children").ok().flatten().unwrap_or_default();
+    let children = document.members.valid_integer("children").unwrap_or_default();
     let count = if children > 0 { counted(children.unsigned_abs(), "node") } else { String::new() };
     let abstract_ = Some(document.member_text("abstract")).filter(|text| !text.is_empty());
     let text = abstract_.unwrap_or_else(|| document.member_text("title"));

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::memory::{self, PriorRule, State};
 use crate::picture::{attribute, escaped};
 use crate::proxy::http::Page;
-use crate::record::{MEMORY, Object, SignalType, StoredRecord};
+use crate::record::{MEMORY, SignalType, StoredRecord};
 use crate::store::{Select, Store};
 use crate::text::counted;
 use std::fmt::Write;
@@ -68,16 +68,16 @@ pub(super) fn to_html(request: &PageRequest, memory: &StoredRecord) -> String {
 /// The evidence for a confidence: `alpha 3.2, beta 0.8; 3 uses; explicit 2 for, 0 against`.
 fn standing(memory: &StoredRecord) -> String {
     let members = &memory.members;
-    let number = |name| members.number(name).ok().flatten().unwrap_or_default();
-    let uses = members.integer("usage_count").ok().flatten().unwrap_or_default();
+    let number = |name| members.valid_number(name).unwrap_or_default();
+    let uses = members.valid_integer("usage_count").unwrap_or_default();
     let mut parts = vec![
         format!("alpha {:.2}, beta {:.2}", number("alpha"), number("beta")),
         counted(uses.unsigned_abs(), "use"),
     ];
-    let signals = members.object("signals").ok().flatten().unwrap_or_default();
+    let signals = members.valid_object("signals").unwrap_or_default();
     for name in SignalType::ALL.map(SignalType::name) {
-        let counts = signals.object(name).ok().flatten().unwrap_or_default();
-        let count = |side| Object::integer(&counts, side).ok().flatten().unwrap_or_default();
+        let counts = signals.valid_object(name).unwrap_or_default();
+        let count = |side| counts.valid_integer(side).unwrap_or_default();
         let (positive, negative) = (count("positive"), count("negative"));
         if positive + negative > 0 {
             parts.push(format!("{name} {positive} for, {negative} against"));

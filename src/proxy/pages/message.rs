@@ -42,7 +42,7 @@ fn origin(message: &StoredRecord) -> String {
 
 /// The tools that a message calls.
 fn calls(message: &StoredRecord) -> String {
-    let calls = message.members.objects("tool_calls").ok().flatten().unwrap_or_default();
+    let calls = message.members.valid_objects("tool_calls").unwrap_or_default();
     let name = |call: &Object| call.object("function").ok()??.text("name").ok()?;
     let names: Vec<String> = calls.iter().filter_map(name).map(|name| escaped(&name)).collect();
     if names.is_empty() {

@@ -149,7 +149,7 @@ impl OllamaMethod {
             OllamaMethod::Chat => (Some(answer), None),
             OllamaMethod::Generate => (None, Some(chat::text(&answer))),
         };
-        let model = line.text("model").ok().flatten().unwrap_or_default();
+        let model = line.valid_text("model").unwrap_or_default();
         let created_at = time::rfc3339(now);
         let done_reason = "length";
         Ok(Object::of_value(&OwnResponse {
@@ -196,8 +196,8 @@ impl OllamaMethod {
 
 /// The context window that a request itself sets, and its reserve for the answer, as settings.
 pub(super) fn window_overrides(body: &Object) -> Vec<Override> {
-    let options = body.object("options").ok().flatten().unwrap_or_default();
-    let model = quote(&body.text("model").ok().flatten().unwrap_or_default());
+    let options = body.valid_object("options").unwrap_or_default();
+    let model = quote(&body.valid_text("model").unwrap_or_default());
     let set = [("num_ctx", "max_context_tokens"), ("num_predict", "reserve_tokens")].into_iter();
     let set = set.filter_map(|(option, setting)| {
         let tokens = options.integer(option).ok()?.filter(|tokens| *tokens > 0)?;

@@ -33,7 +33,7 @@ impl Passthrough {
         bytes: Bytes,
         Requester { keys, purse, .. }: &Requester,
     ) -> HttpResponse {
-        let model = named.text("model").ok().flatten().filter(|model| !model.is_empty());
+        let model = named.valid_text("model").filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
             Some(model) => self.upstream.target_of(model),
             None if name.starts_with(Api::Messages.path()) => self.upstream.anthropic(),

@@ -237,7 +237,7 @@ impl TurnPipeline {
     pub(in crate::proxy) async fn keep(&self, turn: ActiveTurn, response: &Object) {
         let is_awaited = turn.client.strong_count() > 0;
         let is_superseded = self.dedup.is_superseded(&turn.attempt);
-        let rsv = response.object("rsv").ok().flatten().unwrap_or_default();
+        let rsv = response.valid_object("rsv").unwrap_or_default();
         let is_whole = !rsv.has("partial");
         // The provider was paid, whether the turn is stored or not.
         if let Some(purse) = &turn.purse {
@@ -253,7 +253,7 @@ impl TurnPipeline {
         {
             return;
         }
-        let trace_id = rsv.text("trace_id").ok().flatten().unwrap_or_default();
+        let trace_id = rsv.valid_text("trace_id").unwrap_or_default();
         if turn.is_stored && self.stored_attempts.has_answer(&turn.scope, &trace_id, response).await
             || !is_awaited && self.stored_attempts.is_superseded(&turn.request, &turn.scope, &trace_id).await
         {
@@ -340,8 +340,8 @@ impl TurnPipeline {
 /// The tokens of a turn: those that its provider reports, else its own count of the request, and an estimate
 /// of the answer.
 fn spent(rsv: &Object, response: &Object) -> u64 {
-    let account = rsv.object("account").ok().flatten().unwrap_or_default();
-    let number = |name| account.integer(name).ok().flatten().and_then(|number| u64::try_from(number).ok());
+    let account = rsv.valid_object("account").unwrap_or_default();
+    let number = |name| account.valid_integer(name).and_then(|number| u64::try_from(number).ok());
     let request = number("prompt_tokens").or(number("counted")).unwrap_or_default();
     let bytes = response.get("choices").map_or(0, str::len) as u64;
     request.saturating_add(number("completion_tokens").unwrap_or(bytes / BYTES_OF_TOKEN))

@@ -32,7 +32,7 @@ const PROPERTIES: [Property; 16] = [
     ("title", false, |record| (record.kind.parent_id)(record).map(|_| record.member_text("title").into())),
     ("url", false, |record| {
         let message = Some(record).filter(|record| *record.kind == MESSAGE);
-        message.and_then(|message| message.members.text("url").ok().flatten()).map(Into::into)
+        message.and_then(|message| message.members.valid_text("url")).map(Into::into)
     }),
 ];
 
