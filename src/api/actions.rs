@@ -241,6 +241,10 @@ mod tests {
         ] {
             assert_eq!(line(tool, arguments, Some(("", Some(false)))), wanted, "{tool} {arguments}");
         }
+    }
+
+    #[test]
+    fn a_call_without_an_id_of_200_bytes_is_no_action() {
         for id in ["", &"x".repeat(201)] {
             let called = CalledTool { id: id.into(), name: "Bash".into(), arguments: String::new() };
             assert_eq!(action(None, &called, None), None);
