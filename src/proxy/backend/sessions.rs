@@ -113,7 +113,7 @@ impl SessionsApi {
             Err(error) => return response::unavailable("unavailable", &error),
         }
         let (commits, own) = (self.commits.clone(), scope.clone());
-        match self.blocking.spawn(move || commits.commit(&own, ModelFailure::LeadsToRule)).await {
+        match self.blocking.spawn(move || commits.commit(&own, None, ModelFailure::LeadsToRule)).await {
             Ok(Ok(commit)) => {
                 let body = of_commit(&scope, commit.as_ref());
                 let answer = response::json(StatusCode::OK, body.to_json() + "\n");

@@ -300,8 +300,10 @@ impl AutoCommit {
             self.await_idle(session, left);
             return Ok(());
         }
-        if !found.messages.is_empty() && (occasion == Occasion::Due || self.is_due(&found)) {
-            self.commits.commit(session, failure)?;
+        // A turn that is stored from now on begins the next part: its session is not idle.
+        let until = found.messages.iter().map(|message| message.timestamp).max();
+        if until.is_some() && (occasion == Occasion::Due || self.is_due(&found)) {
+            self.commits.commit(session, until, failure)?;
         }
         Ok(())
     }

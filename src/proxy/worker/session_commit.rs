@@ -123,23 +123,34 @@ impl SessionCommits {
         }
     }
 
-    /// Commits a session, on a thread that may block. Returns what was stored; `None` if there was nothing to
-    /// commit. Fails if the store does or refuses the commit; `failure` says whether also if the model does.
-    pub(in crate::proxy) fn commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
-        let done = self.try_commit(session, failure);
+    /// Commits the messages of a session, those up to a time (milliseconds since 1970, UTC) if one is given, on a
+    /// thread that may block. Returns what was stored; `None` if there was nothing to commit. Fails if the store
+    /// does or refuses the commit; `failure` says whether also if the model does.
+    pub(in crate::proxy) fn commit(
+        &self,
+        session: &Scope,
+        until: Option<i64>,
+        failure: ModelFailure,
+    ) -> Result<Option<Commit>> {
+        let done = self.try_commit(session, until, failure);
         if !matches!(done, Ok(None)) {
             self.config.metrics.commits.add(done.is_ok());
         }
         done
     }
 
-    fn try_commit(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+    fn try_commit(
+        &self,
+        session: &Scope,
+        until: Option<i64>,
+        failure: ModelFailure,
+    ) -> Result<Option<Commit>> {
         // The threads of this process first, which wake each other; the lock of the store is polled for.
         let _running = self.begin(session);
         let _claim = self.claim(session)?;
         let mut attempt = 1;
         loop {
-            let Some(commit) = self.prepare(session, failure)? else { return Ok(None) };
+            let Some(commit) = self.prepare(session, until, failure)? else { return Ok(None) };
             let mut store = self.stores.open_to_serve()?;
             match store_line(&self.config, &mut *store, "the commit", commit.clone().into_line()) {
                 Ok(()) => return Ok(Some(commit)),
@@ -188,9 +199,10 @@ impl SessionCommits {
     }
 
     /// Makes the commit of the uncommitted messages. No connection is kept while a model is asked.
-    fn prepare(&self, session: &Scope, failure: ModelFailure) -> Result<Option<Commit>> {
+    fn prepare(&self, session: &Scope, until: Option<i64>, failure: ModelFailure) -> Result<Option<Commit>> {
         let ProxyConfig { settings, diagnostics, clock, .. } = &*self.config;
-        let found = store::uncommitted(&mut *self.stores.open_to_serve()?, session, MAX_MESSAGES)?;
+        let mut found = store::uncommitted(&mut *self.stores.open_to_serve()?, session, MAX_MESSAGES)?;
+        found.messages.retain(|message| until.is_none_or(|until| message.timestamp <= until));
         if found.messages.is_empty() {
             return Ok(None);
         }
