@@ -48,7 +48,7 @@ struct Target {
     api: &'static str,
     session: &'static str,
     /// Whether the session comes after the question, as while tools run.
-    goes_on: bool,
+    continues: bool,
     /// The process that answers.
     process: u32,
 }
@@ -69,7 +69,7 @@ fn main() {
     let [first, second, third] = [provider_process.id(), relay.id(), proxy.id()];
     let off = "x-rsv-memory: off\r\n";
     let targets = [(provider, "", first), (relayed, "", second), (port, off, third), (port, "", third)].map(
-        |(port, header, process)| Target { port, header, api: CHAT, session: "", goes_on: false, process },
+        |(port, header, process)| Target { port, header, api: CHAT, session: "", continues: false, process },
     );
     match std::env::var("RSV_BENCH_REQUESTS") {
         Ok(requests) => measure_memory(proxy.id(), targets, requests.parse().unwrap()),
@@ -158,7 +158,7 @@ fn compare(proxy: u32, targets: Targets) {
         let session: &'static str = session(api).leak();
         let targets = targets.map(|target| Target { session, ..target });
         row(&format!("{api} of 2 MB, 1"), targets, SHORT_ROUNDS, one(10));
-        let targets = targets.map(|target| Target { goes_on: true, ..target });
+        let targets = targets.map(|target| Target { continues: true, ..target });
         row(&format!("{api} of 2 MB, 1, tools run"), targets, SHORT_ROUNDS, one(10));
     }
     for (name, clients, requests, pause) in [
@@ -311,7 +311,7 @@ fn request(target: Target, client: usize, streamed: bool) -> String {
     };
     let turns = if target.api == RESPONSES { "input" } else { "messages" };
     let ask = |question| format!("{{\"role\":\"user\",\"content\":\"{}?\"}},", words(question, 4));
-    let said = if target.goes_on {
+    let said = if target.continues {
         // The requests of one turn differ in what the tools returned last.
         format!("{}{}{}", ask(client), target.session, tool(target.api, question, &question.to_string()))
     } else {

@@ -157,7 +157,7 @@ pub fn begin(
                 Ok(begun)
             });
             begun.unwrap_or_else(|error| {
-                diagnostics.note(format_args!("{error}; the request goes on without memory"));
+                diagnostics.note(format_args!("{error}; the request continues without memory"));
                 nothing(Degraded::StoreFailed(error.to_string()))
             })
         }
@@ -258,7 +258,7 @@ impl Begun {
         let asked = (&self.turn.request, message);
         let found = recall::recall(question, asked, memory, (turn, options), schedule, publish);
         found.unwrap_or_else(|error| {
-            memory.diagnostics.note(format_args!("{error}; the request goes on without memory"));
+            memory.diagnostics.note(format_args!("{error}; the request continues without memory"));
             let why = Degraded::StoreFailed(error.to_string());
             Recalled { degraded: Some(why), ..self.known(options) }
         })
@@ -266,7 +266,7 @@ impl Begun {
 
     /// Chooses among the recalled messages by the model's window. Everything else of the request stays, as
     /// far as it fits; of a request that is not for chat completions, all of it. The request is not copied,
-    /// unless a search goes on that is no longer awaited.
+    /// unless a search continues that is no longer awaited.
     pub fn prepare(
         self: Arc<Begun>,
         mut found: Recalled,

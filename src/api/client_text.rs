@@ -67,7 +67,7 @@ const SUMMARIES: [&str; 2] = [
 const SUMMARY_QUESTION: &str = "What did we do so far?";
 
 /// The beginnings of the texts after a compaction that begin no turn: the command for it, and those by which
-/// a program goes on.
+/// a program continues.
 const CONTINUATIONS: [&str; 3] =
     ["/compact", "Continue from where you left off.", "Continue if you have next steps, or stop and ask"];
 

@@ -63,7 +63,7 @@ impl Asker {
     }
 
     /// Goes on with the last conversation of the scope, and tells a person which it is.
-    pub fn go_on(&mut self, io: &Io) -> Result<()> {
+    pub fn resume(&mut self, io: &Io) -> Result<()> {
         let scope = self.enricher.scope().clone();
         let Some(store) = self.enricher.store() else {
             return Err(AskError::NoStore.into());
@@ -77,7 +77,7 @@ impl Asker {
                     let messages = counted(self.conversation.messages().count() as u64, "message");
                     let date = view::date(last.timestamp, &io.layout().zone);
                     let question = view::excerpt(&last.question, EXCERPT_COLUMNS);
-                    format!("goes on with {place}: {messages} up to {date}, last asked {question}")
+                    format!("continues {place}: {messages} up to {date}, last asked {question}")
                 }
             },
             false,
@@ -187,7 +187,7 @@ impl Asker {
     }
 
     /// Begins another conversation.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn begin_another(&mut self) {
         self.conversation = Conversation::default();
     }
 

@@ -68,8 +68,8 @@ impl Conversation {
             before.trace_id == message.trace_id && message.role != Some(Role::User)
         };
         let turns: Vec<&[StoredRecord]> = messages.chunk_by(is_of_turn).collect();
-        let goes_on = |pair: &&[&[StoredRecord]]| evidence.goes_on(pair[1], pair[0]);
-        let count = turns.windows(2).rev().take_while(goes_on).count() + 1;
+        let continues = |pair: &&[&[StoredRecord]]| evidence.continues(pair[1], pair[0]);
+        let count = turns.windows(2).rev().take_while(continues).count() + 1;
         let turns = turns[turns.len().saturating_sub(count)..].iter();
         let turns = turns.map(|turn| PastTurn::stored(turn));
         Ok(Conversation { turns: turns.skip_while(|turn| !turn.begins_with_user()).collect() })
@@ -128,7 +128,7 @@ struct Evidence<'a> {
 
 impl Evidence<'_> {
     /// Whether a turn continues the one before it.
-    fn goes_on(&self, turn: &[StoredRecord], before: &[StoredRecord]) -> bool {
+    fn continues(&self, turn: &[StoredRecord], before: &[StoredRecord]) -> bool {
         let (Some(first), Some(last)) = (turn.first(), before.last()) else { return false };
         if first.trace_id == last.trace_id {
             return true;

@@ -148,7 +148,7 @@ impl Prompt {
         match command {
             Command::Sources => asker.print_sources(true, io),
             Command::New => {
-                asker.begin_anew();
+                asker.begin_another();
                 io.aside("the next question begins another conversation", true);
             }
             Command::Help => {

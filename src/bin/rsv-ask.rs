@@ -21,7 +21,7 @@ struct Args {
     text: Vec<String>,
     /// Continue the last conversation of the scope: its turns are in the request
     #[arg(short = 'c', long = "continue")]
-    goes_on: bool,
+    continues: bool,
     /// Ask this model [default: the setting model]
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
@@ -56,8 +56,8 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     }
     search::choose_recalled(&settings, io, !args.dry_run)?;
     let mut asker = Asker::new(settings, redactor, args.model, args.trace, io)?.listing_sources(args.sources);
-    if args.goes_on {
-        asker.go_on(io)?;
+    if args.continues {
+        asker.resume(io)?;
     }
     match question {
         None => ask::prompt(&mut asker, io)?,

@@ -68,7 +68,7 @@ impl LineEnricher {
     ) -> Result<LineEnricher> {
         let memory = LoadedMemory::open(&settings, &diagnostics);
         if let Err(MissingMemory { why, .. }) = &memory {
-            diagnostics.note(format_args!("{why}; requests go on without memory"));
+            diagnostics.note(format_args!("{why}; requests continue without memory"));
         }
         Ok(LineEnricher {
             scope: common.request_scope()?,

@@ -140,10 +140,10 @@ const MIN_RECENT: usize = 2;
 /// `gap`. `recent` is sorted by time, newest first; `now` is in milliseconds since 1970, UTC.
 fn sitting(recent: &[StoredRecord], now: i64, gap: Duration) -> usize {
     let mut later = now;
-    let goes_on = |record: &&StoredRecord| {
+    let continues = |record: &&StoredRecord| {
         let pause = later.saturating_sub(record.timestamp).max(0).unsigned_abs();
         later = record.timestamp;
         Duration::from_millis(pause) <= gap
     };
-    recent.iter().take_while(goes_on).count()
+    recent.iter().take_while(continues).count()
 }

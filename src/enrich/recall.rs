@@ -105,7 +105,9 @@ impl Recall<'_> {
     /// The records found; if the store fails, none, which `degraded` says.
     fn or_nothing(&mut self, found: Result<Vec<Candidate>>, memory: &Memory) -> Vec<Candidate> {
         found.unwrap_or_else(|error| {
-            memory.diagnostics.note(format_args!("{error}; the request goes on without what it would find"));
+            memory
+                .diagnostics
+                .note(format_args!("{error}; the request continues without what it would find"));
             self.recalled.degraded = Some(Degraded::StoreFailed(error.to_string()));
             Vec::new()
         })

@@ -1,4 +1,4 @@
-//! An import that goes on while programs write their files.
+//! An import that continues while programs write their files.
 
 use super::WATCHED;
 use crate::cli::{self, Io, Outcome};

@@ -39,7 +39,7 @@ pub fn embed_and_link(settings: &Settings, io: &mut Io) -> Result<()> {
     link(&mut *store, settings, &which.scopes, false, io)
 }
 
-/// Indexes the words of the records anew that an earlier release has indexed; returns whether there were any.
+/// Reindexes the words of the records that an earlier release has indexed; returns whether there were any.
 /// This needs no model.
 fn update_words(store: &mut dyn Store, io: &Io) -> Result<bool> {
     let mut remaining = store.outdated_words()?;
@@ -68,7 +68,7 @@ fn link(store: &mut dyn Store, settings: &Settings, scopes: &Scopes, update: boo
     }
 }
 
-/// Makes the vectors of all records of the scopes of the flags anew, by a model or that of the settings, and
+/// Recomputes the vectors of all records of the scopes of the flags, by a model or that of the settings, and
 /// links these. With `keep` the vectors of the previous model stay.
 pub fn replay_and_link(settings: &Settings, model: Option<&str>, keep: bool, io: &mut Io) -> Result<()> {
     let which = backfill::embeddable(io.common.to_cover()?);

@@ -307,7 +307,7 @@ impl Server {
         if result.is_err() {
             let address = settings.store().map(|place| place.address).unwrap_or_default();
             diagnostics.note(format_args!(
-                "store {address} has not answered yet; requests go on without memory until it does"
+                "store {address} has not answered yet; requests continue without memory until it does"
             ));
             result = Ok(examined.await);
         }
@@ -320,7 +320,7 @@ impl Server {
             Ok(Err(error)) => {
                 let hint = error.remedy().map(|hint| format!("; {hint}")).unwrap_or_default();
                 diagnostics.note(format_args!(
-                    "{error}; requests go on without memory, and turns wait to be stored, until that changes{hint}"
+                    "{error}; requests continue without memory, and turns wait to be stored, until that changes{hint}"
                 ));
             }
             Err(_) => {}

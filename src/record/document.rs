@@ -19,7 +19,7 @@ pub static DOCUMENT: RecordKind = RecordKind {
     read: parse,
     complete,
     write,
-    same_words: Some(SameWords { key: same_words, at_one_time: false, is_said_anew: |_| false }),
+    same_words: Some(SameWords { key: same_words, at_one_time: false, is_said_again: |_| false }),
     versions: Some(Versions { version: VERSION, source: SOURCE, order: POSITION, gives_way, moved }),
     lookup_key: Some(URI),
     parent_id,

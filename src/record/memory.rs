@@ -18,7 +18,7 @@ pub static MEMORY: RecordKind = RecordKind {
     same_words: Some(SameWords {
         key: same_words,
         at_one_time: false,
-        is_said_anew: |memory| Origin::of(memory) == Origin::Explicit,
+        is_said_again: |memory| Origin::of(memory) == Origin::Explicit,
     }),
     fixed_parts: Some(fixed_parts),
     replaces: Some(Replaces {

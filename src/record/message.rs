@@ -18,7 +18,7 @@ pub static MESSAGE: RecordKind = RecordKind {
     write,
     natural_key: Some(natural_key),
     // The same words at another time are another message.
-    same_words: Some(SameWords { key: same_words, at_one_time: true, is_said_anew: |_| false }),
+    same_words: Some(SameWords { key: same_words, at_one_time: true, is_said_again: |_| false }),
     fixed_parts: Some(fixed_parts),
     indexed: TextSource::Text,
     embedded: TextSource::Text,

@@ -248,7 +248,7 @@ pub struct SameWords {
     /// Whether they have their time in common.
     pub at_one_time: bool,
     /// Whether a record was written as such, not derived from others, so that it may repeat forgotten words.
-    pub is_said_anew: fn(&StoredRecord) -> bool,
+    pub is_said_again: fn(&StoredRecord) -> bool,
 }
 
 /// How versions of a record differ.

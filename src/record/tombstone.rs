@@ -196,8 +196,8 @@ impl Tombstone {
     /// Whether it keeps out a record of any id with the forgotten words in any form.
     fn keeps_out_words(&self, record: &StoredRecord, digests: &RecordDigests) -> bool {
         let is_same = digests.folded.is_some() && self.folded() == digests.folded;
-        let is_said_anew = record.kind.same_words.is_some_and(|words| (words.is_said_anew)(record));
-        let is_later = is_said_anew && record.timestamp > self.timestamp;
+        let is_said_again = record.kind.same_words.is_some_and(|words| (words.is_said_again)(record));
+        let is_later = is_said_again && record.timestamp > self.timestamp;
         self.state == TombstoneState::Forgotten && is_same && !is_later
     }
 

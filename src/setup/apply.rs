@@ -37,7 +37,7 @@ pub fn apply(plan: Plan, io: &mut Io) -> Result<()> {
         watch(&directories, &settings, &paths, io);
     }
     fetch(plan.fetch, plan.may_lack_model, &settings, io)?;
-    show_how_to_go_on(&settings, io);
+    show_next_steps(&settings, io);
     Ok(())
 }
 
@@ -165,7 +165,7 @@ fn fetch(which: Fetch, may_lack_model: bool, settings: &Settings, io: &mut Io) -
 }
 
 /// Shows a search in the user's own past, if there is one, and the commands to continue with.
-fn show_how_to_go_on(settings: &Settings, io: &mut Io) {
+fn show_next_steps(settings: &Settings, io: &mut Io) {
     let found: Result<_> = settings.store().and_then(|place| {
         let mut store = store::open(&place, OpenMode::Existing)?;
         past::find(&mut *store, settings, io.clock.now(), &io.diagnostics())
@@ -176,7 +176,7 @@ fn show_how_to_go_on(settings: &Settings, io: &mut Io) {
         io.note("this finds it again:");
         io.note(format_args!("  {}", past.command));
     }
-    io.note("to go on:");
+    io.note("to continue:");
     for (command, purpose) in NEXT {
         io.note(format_args!("  {command:22} {purpose}"));
     }

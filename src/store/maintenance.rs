@@ -31,7 +31,7 @@ pub trait Maintenance {
 
     /// Moves all records of a partition to another name, with their vectors, links and synapses; returns
     /// their number. All are moved or none, except that a database server may move many in several
-    /// transactions: the same call goes on. The inner error says why nothing was moved.
+    /// transactions: the same call continues. The inner error says why nothing was moved.
     fn rename(&mut self, rename: &Rename) -> Result<std::result::Result<u64, Obstacle>>;
 
     /// Examines the store's file, and finds up to `most` errors in it.

@@ -16,6 +16,6 @@ pub fn outdated_text(records: u64) -> String {
 pub(super) fn report_outdated(records: u64) {
     if records > 0 {
         let text = outdated_text(records);
-        report_migration(format_args!("{text}, until later writes index them anew; at once: {UPDATE_WORDS}"));
+        report_migration(format_args!("{text}, until later writes reindex them; at once: {UPDATE_WORDS}"));
     }
 }

@@ -130,9 +130,9 @@ fn plain(name: &str) -> String {
 /// Whether a name begins so. A number at the end of the beginning must end there in the name too, and count
 /// no billions: `qwen3:8b` is no qwen 3.8.
 fn fits(prefix: &str, name: &str) -> bool {
-    let goes_on = |rest: &str| rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == 'b');
+    let continues = |rest: &str| rest.starts_with(|sign: char| sign.is_ascii_digit() || sign == 'b');
     let number = prefix.ends_with(|sign: char| sign.is_ascii_digit());
-    name.strip_prefix(prefix).is_some_and(|rest| !(number && goes_on(rest)))
+    name.strip_prefix(prefix).is_some_and(|rest| !(number && continues(rest)))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const MIN_NAME_COLUMNS: usize = 12;
 
 /// One line for each session: `2026-11-21 07:03  12 messages  garden/desk  Where are my tomatoes?`. Where
 /// that is too wide, the title is shortened first, then the instance, then the date and the unit are left
-/// out. The command that goes on with a session, if there is one, is on a line below it.
+/// out. The command that continues a session, if there is one, is on a line below it.
 pub fn sessions(sessions: &[SessionSummary], commands: &[Option<String>], layout: &Layout) -> String {
     let counts: Vec<String> = sessions.iter().map(|session| session.messages.to_string()).collect();
     let counts_width = counts.iter().map(|count| count.len()).max().unwrap_or_default();

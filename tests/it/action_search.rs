@@ -268,9 +268,9 @@ fn a_client_finds_actions_by_file_command_and_failure() {
     }
 }
 
-on_each_store!(sessions_say_how_to_go_on_with_them);
+on_each_store!(sessions_say_how_to_continue_them);
 /// Keeps: A session names its program, and the command that continues it.
-fn sessions_say_how_to_go_on_with_them(home: Home) {
+fn sessions_say_how_to_continue_them(home: Home) {
     import(&home);
     let turn = |partition: &str, instance: &str, source: Option<&str>| {
         let said = |role: &str, at: i64| {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A home before a provider, whose clock goes on, with a project.
+/// A home before a provider, whose clock runs, with a project.
 pub(crate) fn home(provider: &Fake) -> Home {
     let home = home_at(&provider.url()).without("RSV_TEST_NOW");
     std::fs::create_dir_all(home.path("garden/.git")).unwrap();

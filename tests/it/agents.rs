@@ -57,7 +57,7 @@ fn provider(shape: &'static Shape) -> Fake {
     })
 }
 
-/// A home whose clock goes on, so that what was said is in order.
+/// A home whose clock runs, so that what was said is in order.
 fn ticking(provider: &Fake) -> Home {
     home_at(&provider.url()).without("RSV_TEST_NOW")
 }

@@ -145,7 +145,7 @@ pub(crate) fn home_at(url: &str) -> Home {
     home.env("RSV_TEST_NOW", NOW).env("RSV_ENRICH_TIMEOUT", "60s").env("RSV_RETRIES", "0")
 }
 
-/// The stored messages of a scope: role and content, oldest first, those of `PAST` aside.
+/// The stored messages of a scope: role and content, oldest first, except those of `PAST`.
 pub(crate) fn said(home: &Home, scope: &[&str]) -> Vec<(String, Value)> {
     let lines = lines_of(&home.run("rsv-view", &[scope, &["999"]].concat(), "").ok());
     let new = lines.into_iter().filter(|line| line["trace_id"] != "1");

@@ -55,7 +55,7 @@ fn say(terminal: &mut Terminal, line: &str) -> String {
 }
 
 /// Keeps: An answer is in the request of the turn that continues it, and nothing is in it twice.
-fn what_goes_on_has_the_turns_before_it(home: Home) {
+fn a_continued_conversation_has_the_turns_before_it(home: Home) {
     let provider = provider();
     let home = with_provider(&home, &provider.url());
     // Days apart, so that no pause tells what belongs together.
@@ -79,17 +79,17 @@ fn what_goes_on_has_the_turns_before_it(home: Home) {
         assert_eq!(seen[3].text().matches(said).count(), 1, "{said}: {}", seen[3].text());
     }
     assert_eq!(home.contents("rsv-view", &["-p", "p", "20"]).len(), 8);
-    // A turn that is asked once more does not go on with itself.
+    // A turn that is asked once more does not continue itself.
     for _ in 0..2 {
         home.run("rsv-ask", &["-p", "p", "-c", "--trace", "t", "A fig?"], "").ok();
         assert_eq!(messages(provider.seen().last().unwrap()).len(), 7);
     }
 }
 
-on_each_store!(what_goes_on_has_the_turns_before_it);
+on_each_store!(a_continued_conversation_has_the_turns_before_it);
 
 #[test]
-fn a_conversation_of_another_program_goes_on_by_its_pauses() {
+fn a_conversation_of_another_program_continues_by_its_pauses() {
     let provider = provider();
     let home = with_provider(&Home::new(), &provider.url()).at("2026-03-09T09:00:00Z");
     let line = |minute: u32, role: &str, content: &str| {
@@ -244,9 +244,9 @@ fn a_prompt_asks_one_question_after_the_other() {
         ["first line\nsecond line", "So first line\nsecond line it is.", "A pear?", "So A pear it is."]
     );
 
-    // The next prompt goes on with the last conversation, and knows the lines of this one.
+    // The next prompt continues the last conversation, and knows the lines of this one.
     let mut terminal = Terminal::start(&home, "rsv-ask", "-p p -c").unwrap();
-    terminal.see("goes on with p: 2 messages up to ");
+    terminal.see("continues p: 2 messages up to ");
     terminal.see(", last asked “A pear?”");
     terminal.see("p> ");
     assert!(say(&mut terminal, "\u{1b}[A\u{1b}[D tree").contains("\nSo A pear tree it is.\n"));
@@ -407,7 +407,7 @@ fn the_history_is_private_short_and_without_secrets() {
     ask(&home.env("RSV_ASK_HISTORY", "0"), &["Nine?"]);
     assert!(!home.path(file).is_symlink() && !real.exists());
 
-    // Where it cannot be kept, the prompt says so once, and goes on.
+    // Where it cannot be kept, the prompt says so once, and continues.
     let home = home.env("XDG_STATE_HOME", home.write("no-directory", "").to_str().unwrap());
     let mut terminal = Terminal::start(&home, "rsv-ask", "-p p").unwrap();
     terminal.see("the lines of this prompt are not kept");

@@ -69,7 +69,7 @@ fn a_model_that_fails_leads_to_the_rule_and_is_told() {
     say(&proxy, "s1", "Which tea?");
     say(&proxy, "s1", "Remember that I like cake.");
     wait_for("a failure in /health", || commits(&proxy).contains("the model is on strike"));
-    // The chat goes on meanwhile.
+    // The chat continues meanwhile.
     say(&proxy, "s2", "Which cake?");
     wait_for("a commit", || !archives(&home).is_empty());
     assert_eq!((left.load(Ordering::SeqCst), made_by(&home)), (1, vec!["rule".to_owned()]));

@@ -39,7 +39,7 @@ fn begin_a_session(proxy: &Proxy, doc_id: &str) -> String {
 }
 
 /// Session reuse: the last turns are in the request, and a document is searched alone.
-fn go_on(proxy: &Proxy, session: &str, doc_id: &str) {
+fn continue_session(proxy: &Proxy, session: &str, doc_id: &str) {
     let more = json!({"session_id": session, "doc_id": doc_id, "debug_search_trace": true});
     let (status, body) = chat(proxy, ANN, "And where do the beans go?", more);
     assert_eq!((status, &body["session_id"]), (200, &json!(session)), "{body}");
@@ -50,7 +50,7 @@ fn go_on(proxy: &Proxy, session: &str, doc_id: &str) {
 }
 
 /// The stream has the same, as events.
-fn go_on_by_events(proxy: &Proxy, session: &str) {
+fn continue_by_events(proxy: &Proxy, session: &str) {
     let found = events(proxy, REMEMBER, json!({"session_id": session, "user_id": "ann"}));
     assert_eq!(names(&found), ["context", "token", "token", "token", "mood", "done"]);
     assert_eq!(members(&found[0].1), ["context", "session_id"]);
@@ -97,8 +97,8 @@ fn the_calls_of_the_documents_do_what_they_say() {
     let proxy = Proxy::start(&home);
     let doc_id = upload_a_document(&proxy);
     let session = begin_a_session(&proxy, &doc_id);
-    go_on(&proxy, &session, &doc_id);
-    go_on_by_events(&proxy, &session);
+    continue_session(&proxy, &session, &doc_id);
+    continue_by_events(&proxy, &session);
     look_at_and_commit(&proxy, &session);
 
     // Short-term memory: the turns before. The document is in the request with its overview.

@@ -342,7 +342,7 @@ fn a_session_that_lost_its_beginning_gets_it_back_for_a_turn() {
     assert_eq!(parted(&sent[1]).0, text);
     session.user("What else?");
     assert!(!texts(&session.send("Nothing.")).contains("was compacted since"));
-    // Nor has one whose user begins it anew, or another agent of the program.
+    // Nor has one whose user begins it again, or another agent of the program.
     let mut anew = Session::new(&proxy, &provider, "/partition/shop", "s3");
     work(&mut anew);
     for words in [&["No: set up a shop."][..], &["Explore the files.", "And the tests."]] {
@@ -352,7 +352,7 @@ fn a_session_that_lost_its_beginning_gets_it_back_for_a_turn() {
         }
         assert!(!texts(&anew.send("Fine.")).contains("was compacted since"), "{words:?}");
     }
-    // A session that begins anew has lost nothing.
+    // A session that begins again has lost nothing.
     let mut other = Session::new(&proxy, &provider, "/partition/shop", "s2");
     other.user("Hello");
     other.send("Hello.");

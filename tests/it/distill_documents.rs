@@ -132,7 +132,7 @@ fn as_many_as_asked_for_are_described_at_once_and_directories_wait() {
 
 /// Keeps: A killed run that describes documents continues where it ended.
 #[test]
-fn a_killed_run_goes_on_where_it_was() {
+fn a_killed_run_continues_where_it_was() {
     let provider = Wire::new();
     let home = home(&provider.url());
     mirror(&home, &notes(&[("a", "One"), ("b", "Two"), ("c", "Three")]));

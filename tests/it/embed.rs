@@ -203,7 +203,7 @@ fn plain_lines_are_embedded_and_raw_vectors_printed() {
 }
 
 #[test]
-fn a_bad_line_is_named_and_the_others_go_on() {
+fn a_bad_line_is_named_and_the_others_are_done() {
     let home = Home::with_model();
     let lines = "{\"role\":\"user\",\"content\":\"a\"}\nnot json\n{\"foo\":\"b\"}\n{\"content\":5}\n\
                  {\"content\":\"z\"}\n";

@@ -132,7 +132,7 @@ fn the_member_rsv_has_scope_question_and_account() {
 }
 
 #[test]
-fn a_trace_goes_on_or_is_given_or_is_new() {
+fn a_trace_continues_or_is_given_or_is_new() {
     let home = home_of(&[]);
     let bare = request(&[("user", "hi")]);
     let fresh = text(&enrich(&home, &bare)["rsv"]["trace_id"]);

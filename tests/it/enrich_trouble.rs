@@ -88,7 +88,7 @@ fn a_store_that_comes_to_be_is_used_by_an_enrichment_that_runs_already() {
 }
 
 /// Fails unless the request went on without memory, by the pipe and the proxy, and both say why.
-fn goes_on(home: &Home, why: &str) {
+fn continues(home: &Home, why: &str) {
     let ran = home.run("rsv-enrich", &["-p", "w"], ASKED);
     assert_eq!((ran.status, ran.stdout.lines().count()), (0, 1), "{ran}");
     assert!(ran.stderr.contains(why), "{ran}");
@@ -110,15 +110,15 @@ fn goes_on(home: &Home, why: &str) {
 fn an_unusable_store_stops_no_request() {
     let home = Home::new();
     home.write(".local/share/rsv/store.db", &"no database at all ".repeat(1000));
-    goes_on(&home, "cannot open store");
+    continues(&home, "cannot open store");
     let home = Home::new();
     fs::create_dir_all(home.store()).unwrap();
-    goes_on(&home, "is a directory");
+    continues(&home, "is a directory");
     // Where the tests run as root, nothing is forbidden.
     let home = remembering(Home::new());
     fs::set_permissions(home.store(), fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(home.store()).is_err() {
-        goes_on(&home, "permission denied");
+        continues(&home, "permission denied");
     }
 }
 

@@ -135,10 +135,10 @@ pub(crate) fn commands_in(text: &str) -> impl Iterator<Item = String> {
     for block in text.split("```").skip(1).step_by(2) {
         let (language, text) = block.split_once('\n').unwrap();
         assert!(["", "sh", "console"].contains(&language), "what is {language}?");
-        let mut goes_on = false;
+        let mut continues = false;
         for line in text.lines().filter(|_| !language.is_empty()) {
-            let is_command = language != "console" || goes_on || line.starts_with("$ ");
-            goes_on = is_command && line.ends_with('\\');
+            let is_command = language != "console" || continues || line.starts_with("$ ");
+            continues = is_command && line.ends_with('\\');
             if is_command {
                 commands.push(line.strip_prefix("$ ").unwrap_or(line).to_owned() + "\n");
             }

@@ -161,7 +161,7 @@ const OTHERWISE: [&str; 7] = ["strasse", "gewachshauser", "احمد", "שלום"
 
 /// Keeps: A store that another release indexed is searched as before, until all is indexed again.
 #[test]
-fn words_of_an_earlier_release_are_found_while_they_are_indexed_anew() {
+fn words_of_an_earlier_release_are_found_while_they_are_reindexed() {
     for (home, export) in with_words() {
         let fresh = Home::new();
         fresh.run("rsv-import", &["-q"], &export).ok();
@@ -200,7 +200,7 @@ fn words_of_an_earlier_release_are_found_while_they_are_indexed_anew() {
 
 #[test]
 fn a_person_is_told_once_that_an_earlier_release_has_indexed_the_store() {
-    let told = "records are indexed as by an earlier release, until later writes index them anew; at once: rsv-embed --pending";
+    let told = "records are indexed as by an earlier release, until later writes reindex them; at once: rsv-embed --pending";
     for (home, _) in with_words() {
         for is_first in [true, false] {
             let Some(terminal) = Terminal::start(&home, "rsv-view", "--no-pager --all 1") else { return };
@@ -211,7 +211,7 @@ fn a_person_is_told_once_that_an_earlier_release_has_indexed_the_store() {
 }
 
 #[test]
-fn writes_index_the_words_of_an_earlier_release_anew() {
+fn writes_reindex_the_words_of_an_earlier_release() {
     for (home, export) in with_words() {
         let lines = "{\"role\":\"user\",\"content\":\"A new one in der Straße\",\"partition\":\"new\"}\n";
         for at in 0.. {
@@ -230,7 +230,7 @@ fn writes_index_the_words_of_an_earlier_release_anew() {
 
 #[test]
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-fn indexing_anew_may_be_killed_and_done_by_several_at_once() {
+fn reindexing_may_be_killed_and_done_by_several_at_once() {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(57);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);
@@ -247,7 +247,7 @@ fn indexing_anew_may_be_killed_and_done_by_several_at_once() {
             kill(&home, "rsv-embed", &["--pending"], whole, &mut dice);
             home.check();
             assert_eq!(ids(answers(&home, &WRITTEN)), ids(expected.clone()));
-            // Some of those that are indexed anew are forgotten, and some that are not.
+            // Some of those that are reindexed are forgotten, and some that are not.
             home.run("rsv-forget", &["-q", "--all", "w0000", "w0003", "w0230", "w0240", "w0470"], "").ok();
             let mut both: Vec<_> = (0..2).map(|_| home.talk("rsv-embed", &["--pending"])).collect();
             both.drain(..).for_each(|talk| drop(talk.end()));
@@ -260,8 +260,8 @@ fn indexing_anew_may_be_killed_and_done_by_several_at_once() {
     }
 }
 
-on_graph!(words_of_an_earlier_graph_are_found_while_they_are_indexed_anew);
-fn words_of_an_earlier_graph_are_found_while_they_are_indexed_anew(home: Home) {
+on_graph!(words_of_an_earlier_graph_are_found_while_they_are_reindexed);
+fn words_of_an_earlier_graph_are_found_while_they_are_reindexed(home: Home) {
     for release in releases().iter().filter(|release| has_words(release)) {
         let fresh = home.emptied();
         fresh.run("rsv-import", &["-q"], export_of(release)).ok();
@@ -276,7 +276,7 @@ fn words_of_an_earlier_graph_are_found_while_they_are_indexed_anew(home: Home) {
             assert!(remaining > store.update_words().unwrap());
             remaining = store.outdated_words().unwrap();
             assert_eq!(ids(answers(&home, &WRITTEN)), ids(written.clone()), "{remaining}");
-            // Some that are indexed anew go, and some that are not, and come back.
+            // Some that are reindexed go, and some that are not, and come back.
             if steps == 0 {
                 let some = ["w0001", "w0470"];
                 let gone = home.run("rsv-forget", &["--all", some[0], some[1]], "").ok();

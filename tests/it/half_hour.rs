@@ -68,7 +68,7 @@ fn wheel(home: &Home) -> Option<PathBuf> {
 
 /// Keeps: A new user finds their own past with three commands, and no question is asked twice.
 #[test]
-fn a_new_user_finds_their_past_and_goes_on_to_the_end() {
+fn a_new_user_finds_their_past_and_continues_to_the_end() {
     let made = crate::install::bare();
     let Some(wheel) = wheel(&made) else {
         return report_unchecked("the first half hour from a wheel, for want of objdump and a C compiler");

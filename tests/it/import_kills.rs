@@ -125,7 +125,7 @@ fn a_watch_that_is_killed_reads_on_when_it_is_started_again() {
     home.check();
 }
 
-/// The names in a directory, hidden ones aside.
+/// The names in a directory, without hidden ones.
 fn names(directory: &Path) -> Vec<String> {
     let entries = directory.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
     entries.map(|name| name.into_string().unwrap()).filter(|name| !name.starts_with('.')).collect()

@@ -87,7 +87,7 @@ fn codex_0_171() {
 
 /// Keeps: A session that continues keeps the times of its messages.
 #[test]
-fn gemini_cli_0_61_goes_on() {
+fn gemini_cli_0_61_continues() {
     let home = Home::new();
     let path = ".gemini/tmp/owls/chats/session.jsonl";
     let session = std::fs::read_to_string(fixture("gemini-resumed.jsonl")).unwrap();

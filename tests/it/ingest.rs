@@ -424,7 +424,7 @@ fn a_pause_commits_what_is_there() {
         stream.say(line("user", said).trim());
         let heard: Value = serde_json::from_str(&stream.hear().unwrap()).unwrap();
         assert_eq!(heard["content"], said);
-        // Another process sees it, though the stream goes on.
+        // Another process sees it, though the stream continues.
         assert_eq!(home.contents("rsv-view", &["1", "-p", "live"]), [said]);
     }
     let (status, stderr) = stream.end();

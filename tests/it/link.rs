@@ -246,7 +246,7 @@ fn a_grown_graph_is_the_graph_made_at_once() {
     assert_eq!(printed, made.len());
     let before = grown.export();
     assert_eq!(link(&grown, &["--rebuild", "--max-degree", "1000", "--threshold", "0.97"]).len(), printed);
-    assert_eq!(grown.export(), before, "made anew it is the same to the byte");
+    assert_eq!(grown.export(), before, "rebuilt, it is the same to the byte");
 }
 
 on_each_store!(repeated_small_talk_makes_no_quadratic_graph);
@@ -583,7 +583,7 @@ fn a_search_does_not_wait_for_another_process_that_links() {
 }
 
 #[test]
-fn a_search_goes_on_if_new_messages_cannot_be_linked() {
+fn a_search_continues_if_new_messages_cannot_be_linked() {
     let home = Home::new();
     import(&home, &(line("a", "i", 1, &at(0.0)) + &line("b", "i", 2, &at(0.0))));
     std::fs::create_dir(home.path(".local/share/rsv/store.db-link")).unwrap();

@@ -452,7 +452,7 @@ fn memories_that_are_shown_count_as_used() {
 }
 
 #[test]
-fn errors_are_answers_with_hints_and_the_session_goes_on() {
+fn errors_are_answers_with_hints_and_the_session_continues() {
     let home = filled();
     let mut client = Client::start(&home, &["-p", "owls"]);
     for (tool, arguments, wanted) in [

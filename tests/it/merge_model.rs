@@ -99,7 +99,7 @@ fn the_request_has_the_sources_as_data() {
 
 /// Keeps: A model's answer about memories is checked.
 #[test]
-fn after_any_other_answer_the_cluster_is_left_and_the_others_go_on() {
+fn after_any_other_answer_the_cluster_is_left_and_the_others_are_done() {
     let with = |member: &str, value: Value| {
         let mut answer = answer();
         answer[member] = value;

@@ -329,7 +329,7 @@ fn a_custom_model_is_run_as_its_files_say() {
 
 /// Keeps: A downloaded model keeps its checksums.
 #[test]
-fn a_model_is_fetched_from_a_hub_and_goes_on_where_it_ended() {
+fn a_model_is_fetched_from_a_hub_and_continues_where_it_ended() {
     let home = with_library();
     let hub = Hub::new(model_files(), &[1_000_000, 3_000_000]);
     let home = home.env("HF_ENDPOINT", &hub.url());

@@ -126,7 +126,7 @@ fn the_multilingual_model_is_one_checked_file() {
     let mut lengths = whole.clone();
     lengths[9] ^= 1;
     refuse(&lengths, "model.use is damaged");
-    // The search goes on by words.
+    // The search continues by words.
     home.ingest(&[], "a word");
     assert_eq!(home.contents("rsv-search", &["word"]), ["a word"]);
     fs::remove_file(&file).unwrap();

@@ -298,7 +298,7 @@ fn a_proxy_reports_an_unreachable_server_when_it_starts() {
     // This one takes connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_address = silent.local_addr().unwrap();
-    let without_memory = "requests go on without memory";
+    let without_memory = "requests continue without memory";
     for (address, said) in [
         (closed, format!("cannot open store bolt://{closed}: connection refused; {without_memory}")),
         (silent_address, format!("store bolt://{silent_address} has not answered yet; {without_memory}")),

@@ -389,10 +389,10 @@ fn settings_and_projects_follow() {
     assert_eq!(projects, json!({"/a/old": "new", "/a/other": "other", "/b": "new"}));
 }
 
-on_each_store!(a_kill_leaves_a_rename_that_goes_on);
+on_each_store!(a_kill_leaves_a_rename_that_continues);
 /// Keeps: A killed rename is whole or undone in a file, and the same command continues it everywhere.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-fn a_kill_leaves_a_rename_that_goes_on(home: Home) {
+fn a_kill_leaves_a_rename_that_continues(home: Home) {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(71);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);

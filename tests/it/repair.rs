@@ -69,7 +69,7 @@ fn assert_repaired(home: &Home, broken: &str, exported: &str, answered: &[String
 
 /// Keeps: All derived data can be rebuilt.
 #[test]
-fn every_table_that_is_derived_is_made_anew() {
+fn every_table_that_is_derived_is_rebuilt() {
     let home = Home::new();
     fill(&home);
     let (exported, answered) = (home.export(), answers(&home));
@@ -120,7 +120,7 @@ fn every_table_that_is_derived_is_made_anew() {
     store.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'record_trace'", [&sql]).unwrap();
     drop(store);
     let ran = home.run("rsv-config", &["doctor", "--repair"], "");
-    assert!(ran.stdout.contains("the indexes of the tables were made anew: "), "{ran}");
+    assert!(ran.stdout.contains("the indexes of the tables were rebuilt: "), "{ran}");
     home.check();
     assert_eq!(home.export(), exported);
 }
@@ -150,8 +150,8 @@ fn what_cannot_be_mended_is_said() {
     assert_eq!((ran.status, ran.stdout.contains("\"state\":\"trouble\"")), (1, true), "{ran}");
 }
 
-on_graph!(the_counts_and_marks_of_a_graph_are_made_anew);
-fn the_counts_and_marks_of_a_graph_are_made_anew(home: Home) {
+on_graph!(the_counts_and_marks_of_a_graph_are_rebuilt);
+fn the_counts_and_marks_of_a_graph_are_rebuilt(home: Home) {
     fill(&home);
     let (exported, answered) = (home.export(), answers(&home));
     for broken in [

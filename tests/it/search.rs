@@ -488,7 +488,7 @@ fn random_text(dice: &mut Dice) -> String {
     (0..length).map(|_| word(dice)).collect::<Vec<_>>().join(" ")
 }
 
-/// The naive scan: case aside, every word of the question somewhere in the text.
+/// The naive scan: ignoring case, every word of the question somewhere in the text.
 fn scan<'a>(texts: &'a [(String, String)], question: &str) -> BTreeSet<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace('é', "e");
     let words: Vec<String> = plain(question).split(' ').map(str::to_owned).collect();

@@ -28,7 +28,7 @@ fn turns_at_one_proxy_are_seen_at_another_at_once(home: Home) {
         let (own, other) = (&proxies[turn % 2], &proxies[(turn + 1) % 2]);
         let body = json!({"message": format!("Question {turn}?"), "model": "llama3.1", "session_id": "s1"});
         assert_eq!(own.raw(&post("/api/ai/chat", "", &body.to_string())).0, 200);
-        // The session goes on, and is listed and shown.
+        // The session continues, and is listed and shown.
         assert_eq!(sent(&fake)[turn].len(), 2 * turn + 1, "{:?}", sent(&fake)[turn]);
         let shown = ask(other, "GET", "/api/sessions/s1", "").1;
         assert_eq!(shown["messages"].as_array().map(Vec::len), Some(2 * turn + 2), "{shown}");

@@ -91,7 +91,7 @@ fn the_last_writer_leaves_the_file_alone() {
 
 #[test]
 fn the_proxy_leaves_the_file_alone_whatever_it_waits_for() {
-    // A store that was not there at its start; a session that may go on.
+    // A store that was not there at its start; a session that may continue.
     let said = r#"{"message":"Where?","session_id":"s","model":"llama3.2"}"#.to_owned();
     for (path, body) in [(CHAT, asking("one")), ("/api/ai/chat", said)] {
         let provider = Fake::new([Answer::new(200, REPLY)]);
@@ -213,7 +213,7 @@ fn a_line_is_not_acknowledged_into_a_file_that_is_gone() {
 }
 
 #[test]
-fn the_proxy_goes_on_in_the_file_that_is_there_now() {
+fn the_proxy_continues_in_the_file_that_is_there_now() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let home = proxied(&provider);
     let mut proxy = Proxy::start(&home);

@@ -290,7 +290,7 @@ pub(crate) fn is_test_process() -> bool {
     std::env::var_os(TEST_PROCESS).is_some()
 }
 
-/// A number that a variable gives, such as how long a test goes on; `None` if it is not set.
+/// A number that a variable gives, such as how long a test runs; `None` if it is not set.
 pub(crate) fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}: expected a number, found {text:?}")))

@@ -81,7 +81,7 @@ fn without_a_home_the_tools_say_what_to_set() {
             assert_eq!(said, wanted);
         }
         assert!(none.run("rsv-embed", &["--fetch", MODEL], "").trouble().contains("HOME is not set"));
-        // Enriching goes on without memory; asking a model never needed any.
+        // Enriching continues without memory; asking a model never needed any.
         let enriched = none.run("rsv-enrich", &[], request("hello"));
         assert!(enriched.status == 0 && enriched.stderr.contains("HOME is not set"), "{enriched}");
         none.run("rsv-ingest", &["--store", "here.db", "hello"], "").ok();

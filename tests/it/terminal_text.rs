@@ -44,7 +44,7 @@ fn code_keeps_its_indentation_and_blank_lines() {
         assert_eq!([indent("for bean"), indent("bean.climb")], [left + 4, left + 8], "{columns}: {seen}");
         assert!(seen.contains("{\n\n"), "blank lines stay: {seen}");
         assert!(seen.lines().all(|line| line.width() <= columns), "{columns}: {seen}");
-        // A line of a list that is broken goes on below its own beginning.
+        // A line of a list that is broken continues below its own beginning.
         assert_eq!(indent("and Cafe\u{301} after"), left + 2, "{seen}");
         if columns == 40 {
             assert_eq!([indent("for a while"), indent("terminals are")], [left + 2; 2], "{seen}");

@@ -124,10 +124,10 @@ fn an_import_is_named_by_the_beginning_of_its_id(home: Home) {
     assert_eq!(undo(&known[0]).status, 1);
 }
 
-on_each_store!(an_interrupted_import_can_be_undone_and_an_interrupted_undo_goes_on);
+on_each_store!(an_interrupted_import_can_be_undone_and_an_interrupted_undo_continues);
 /// Keeps: A killed import can be undone, and a killed undo can be continued.
 #[allow(clippy::print_stdout)] // Shown where the test fails.
-fn an_interrupted_import_can_be_undone_and_an_interrupted_undo_goes_on(home: Home) {
+fn an_interrupted_import_can_be_undone_and_an_interrupted_undo_continues(home: Home) {
     let seed = number_from("RSV_TEST_SEED").unwrap_or(5);
     println!("RSV_TEST_SEED={seed}");
     let mut dice = Dice(seed);

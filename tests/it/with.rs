@@ -135,7 +135,7 @@ fn ctrl_c_reaches_the_command_and_what_it_leaves_ends() {
     terminal.see("ended 130");
     terminal.end();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "it still listens");
-    // A command that minds Ctrl-C itself goes on, and is served.
+    // A command that minds Ctrl-C itself continues, and is served.
     let line =
         "rsv-proxy -q --port 0 sh -c 'trap \"echo minded\" INT; echo ready; read x; read y; echo \"$y\"'";
     let mut terminal = Terminal::run(&home, 200, &format!("trap : INT; {line}; echo \"ended $?\"")).unwrap();

@@ -30,7 +30,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     let mut reading = Reading { len: earlier.len(), session: session(body), ..Reading::default() };
     // Newest first.
     let mut after = Vec::new();
-    let (mut goes_on, mut systems) = (false, Vec::new());
+    let (mut continues, mut systems) = (false, Vec::new());
     while let Some(last) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("messages[{at}]"));
@@ -40,15 +40,15 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
             (_, Some("user")) => {
                 let user = user_message(&last).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;
-                goes_on |= user.has_program_text;
+                continues |= user.has_program_text;
                 let said = user.said();
                 if said.is_none() {
-                    goes_on |= !user.results.is_empty();
+                    continues |= !user.results.is_empty();
                     after.extend(user.results.into_iter().rev());
                     continue;
                 }
                 reading.user = Some(UserPlace { number: at, range: last.range() });
-                reading.said = said.clone().filter(|_| !goes_on);
+                reading.said = said.clone().filter(|_| !continues);
                 after.extend(said);
                 // They belong to the calls before them.
                 let calls = earlier.last().filter(|_| !user.results.is_empty());
@@ -73,7 +73,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
     let is_agent = reading.session.is_some();
     let has_tools = body.get("tools").is_some_and(|tools| !["[]", "null"].contains(&tools));
     let is_subagent = body.get("system").is_some_and(|system| system.contains(SUBAGENT_SIGN));
-    reading.is_side_call |= is_agent && !has_tools || is_subagent || reading.user.is_none() && !goes_on;
+    reading.is_side_call |= is_agent && !has_tools || is_subagent || reading.user.is_none() && !continues;
     Ok(reading)
 }
 

@@ -49,7 +49,7 @@ fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
     let mut earlier = unread(json);
     reading.len = earlier.len();
     // Newest first.
-    let (mut after, mut systems, mut goes_on) = (Vec::new(), Vec::new(), false);
+    let (mut after, mut systems, mut continues) = (Vec::new(), Vec::new(), false);
     while let Some(last) = earlier.pop() {
         let at = earlier.len();
         let place = |error: Error| error.at(format_args!("input[{at}]"));
@@ -59,18 +59,18 @@ fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
                 let user = user_message(&item()?).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;
                 let Some(said) = user.said() else {
-                    goes_on |= user.has_program_text;
+                    continues |= user.has_program_text;
                     continue;
                 };
                 reading.user = Some(UserPlace { number: at, range: last.range() });
-                reading.said = Some(said.clone()).filter(|_| !goes_on);
+                reading.said = Some(said.clone()).filter(|_| !continues);
                 reading.is_side_call |= earlier.last().is_some_and(is_program_request);
                 reading.late = late(&earlier);
                 after.push(said);
                 break;
             }
             Item::Output => {
-                goes_on = true;
+                continues = true;
                 // It may be long, and nothing of it is read here.
                 after.push(tool_message(last.call(), last.output()));
             }
@@ -79,7 +79,7 @@ fn read_items(reading: &mut Reading, json: &str) -> Result<()> {
             Item::System => systems.push(turn_of(item()?, "system")),
         }
     }
-    reading.is_side_call |= reading.user.is_none() && !goes_on;
+    reading.is_side_call |= reading.user.is_none() && !continues;
     for item in &earlier {
         reading.add_earlier(item);
     }

@@ -78,7 +78,7 @@ async function* events(answer) {
   }
 }
 
-// The messages go on with the answer only if one is at their end.
+// The messages continue with the answer only if one is at their end.
 const turns = at("turns");
 const following = (change) => {
   const isAtEnd = turns.scrollHeight - turns.scrollTop - turns.clientHeight < 40;

@@ -52,7 +52,7 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str
     let program =
         part.messages.iter().map(|message| message.member_text("source")).find(|name| !name.is_empty());
     if let Some(command) = program.and_then(|program| import::resume_command(&program, &scope.instance)) {
-        let _ = writeln!(body, "<p class=\"meta\">To go on with it: <code>{}</code></p>", escaped(&command));
+        let _ = writeln!(body, "<p class=\"meta\">To continue it: <code>{}</code></p>", escaped(&command));
     }
     body.push_str(&ways(request, &scope, &part, "Earlier and later messages"));
     for message in &part.messages {

@@ -52,7 +52,7 @@ impl Histories {
         let begins_turn = request.ends_with_user();
         let digests = |first| request.messages_from(first).iter().map(digest).collect::<Vec<_>>();
         let newest = digests(messages.saturating_sub(LAST_MESSAGES));
-        let goes_on = |last: &History| {
+        let continues = |last: &History| {
             let all = digests(0);
             all[..messages.saturating_sub(1)].iter().any(|message| last.last.contains(message))
         };
@@ -63,7 +63,7 @@ impl Histories {
         let key = (scope.clone(), session);
         let loss = known.get(&key).and_then(|last| {
             let is_shorter = last.messages >= MIN_MESSAGES && messages * 2 <= last.messages;
-            if is_shorter && beginning != last.beginning && goes_on(last) {
+            if is_shorter && beginning != last.beginning && continues(last) {
                 return Some(Loss { turn, has_turn: begins_turn });
             }
             match last.loss? {

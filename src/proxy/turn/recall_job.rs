@@ -49,7 +49,7 @@ impl RecallJob {
             Ok(begun) => return Ok(begun),
             Err(reason) => reason,
         };
-        recaller.config.diagnostics.note(format_args!("{reason}; the request goes on without memory"));
+        recaller.config.diagnostics.note(format_args!("{reason}; the request continues without memory"));
         let job = self.clone();
         let begun = recaller.blocking.spawn(move || job.begin_with(Err(reason), request));
         begun.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))
@@ -102,7 +102,7 @@ impl RecallJob {
         let found = self.recaller.config.metrics.timed(TurnStep::Search, found).await;
         degraded::judge_recall(found, schedule.limit()).unwrap_or_else(|reason| {
             let diagnostics = &self.recaller.config.diagnostics;
-            diagnostics.note(format_args!("{reason}; the request goes on with what was found by then"));
+            diagnostics.note(format_args!("{reason}; the request continues with what was found by then"));
             let known = locked(&known).take();
             known.unwrap_or_else(|| begun.known(&self.options)).interrupted(reason)
         })

@@ -220,7 +220,9 @@ impl DescribeJobs {
         let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else {
             // The next round lists again, and takes over documents that the other process leaves.
             self.state().is_listed = false;
-            self.config.diagnostics.detail("another process describes documents; this one goes on after it");
+            self.config
+                .diagnostics
+                .detail("another process describes documents; this one continues after it");
             return Ok(Some(Retry::Claimed));
         };
         self.list()?;

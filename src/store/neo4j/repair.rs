@@ -54,7 +54,7 @@ impl Neo4j {
         }
         self.index_models()?;
         let differed = self.server.write(tallies::rebuild)?;
-        let sums = if differed { "differed, and were made anew" } else { "were right" };
+        let sums = if differed { "differed, and were rebuilt" } else { "were right" };
         done.push(format!("the counts of signals {sums}"));
         Ok(done)
     }

@@ -83,7 +83,7 @@ fn gap(page: &[u8], is_first: bool) -> Option<std::ops::Range<usize>> {
 }
 
 /// Finishes the remaining work, unless a reader is active.
-pub(super) fn go_on(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn resume(connection: &mut Connection) -> rusqlite::Result<()> {
     finish(connection, Duration::ZERO).map(drop)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn words(connection: &mut Connection, time: Duration) -> rusqlite::Re
         return Ok(0);
     }
     let transaction = wal::begin_write(connection)?;
-    refold::go_on(&transaction, time)?;
+    refold::resume(&transaction, time)?;
     let remaining = refold::remaining(&transaction)?;
     transaction.commit()?;
     Ok(remaining)
@@ -66,7 +66,7 @@ fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     if first != "ok" {
         connection.execute_batch("REINDEX")?;
         done.push(format!(
-            "the indexes of the tables were made anew: {}",
+            "the indexes of the tables were rebuilt: {}",
             first.lines().next_back().unwrap_or("")
         ));
     }
@@ -88,19 +88,19 @@ fn repair_all(connection: &mut Connection) -> rusqlite::Result<Vec<String>> {
     }
     code_pool::begin(&transaction)?;
     done.push(format!(
-        "the word index was made anew, of {}",
+        "the word index was rebuilt, of {}",
         counted(index_words(&transaction)? as u64, "record")
     ));
     let (vectors, wrong) = index_vectors(&transaction)?;
     done.push(format!(
-        "the vector indexes were made anew, of {}, compared again for links",
+        "the vector indexes were rebuilt, of {}, compared again for links",
         counted(vectors as u64, "vector")
     ));
     if wrong > 0 {
         done.push(format!("{} had a wrong number of vectors, which was corrected", counted(wrong, "model")));
     }
     let differed = tallies::rebuild(&transaction)?;
-    let sums = if differed { "differed, and were made anew" } else { "were right" };
+    let sums = if differed { "differed, and were rebuilt" } else { "were right" };
     done.push(format!("the counts of signals {sums}"));
     transaction.commit()?;
     Ok(done)

@@ -43,7 +43,7 @@ pub(super) fn write(
         (std::mem::take(&mut writer.brought), std::mem::take(&mut writer.languages));
     writer.flush()?;
     // A store that only tools write to has no background that would refold it.
-    refold::go_on(&transaction, REFOLD_TIME)?;
+    refold::resume(&transaction, REFOLD_TIME)?;
     languages::note(new_languages, &mut &*transaction, |transaction| newest_texts(transaction))?;
     imports::note(rules.import, brought, &mut &*transaction)?;
     transaction.commit()?;

@@ -23,7 +23,7 @@ impl Records for Sqlite {
         self.durably(|store| {
             let written = write::write(&mut store.connection, &mut store.known_collections, batch, rules);
             let written = written.map_err(|e| store.rolled_back(e))?;
-            erase::go_on(&mut store.connection).map_err(|e| store.failed("write to", e))?;
+            erase::resume(&mut store.connection).map_err(|e| store.failed("write to", e))?;
             Ok(written)
         })
     }

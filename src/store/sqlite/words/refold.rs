@@ -33,7 +33,7 @@ const TEXT_BYTES: usize = 64 << 10;
 const TOLD_EVERY: usize = 4;
 
 /// Refolds documents until `time` is over, at least a few; must be called within a transaction that writes.
-pub(crate) fn go_on(connection: &Connection, time: Duration) -> rusqlite::Result<()> {
+pub(crate) fn resume(connection: &Connection, time: Duration) -> rusqlite::Result<()> {
     let Some(mut from) = first(connection)? else { return Ok(()) };
     let begin = Instant::now();
     while let Some((segment, collection)) = Segment::outdated(connection, from)? {
@@ -341,7 +341,7 @@ mod tests {
         let mut steps = 0;
         while store.outdated_words().unwrap() > 0 {
             let transaction = store.connection.transaction().unwrap();
-            go_on(&transaction, Duration::ZERO).unwrap();
+            resume(&transaction, Duration::ZERO).unwrap();
             transaction.commit().unwrap();
             assert_sound(&store.connection);
             // Some that are refolded go, and some that are not.
