@@ -37,7 +37,7 @@ pub fn tie(store: &mut dyn Store, scopes: &Scopes, tie: &Tie, unlink: bool, io: 
 pub struct MakeOptions {
     /// Whether they are only printed.
     pub dry_run: bool,
-    /// Whether all synapses are made anew.
+    /// Whether all synapses are recomputed.
     pub rebuild: bool,
     /// Whether messages of Reservoir are taken over first.
     pub adopt: bool,
