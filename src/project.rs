@@ -137,6 +137,7 @@ fn root(directory: &Path) -> PathBuf {
 /// The main worktree of a linked one, whose `.git` is a file with the path of its directory in the repository
 /// (gitrepository-layout(5)); `root` itself if the file is something else, as in a submodule.
 fn main_worktree(git: &Path, root: &Path) -> PathBuf {
+    // A `.git` that cannot be read leaves the directory a project of its own.
     let text = fs::read_to_string(git).unwrap_or_default();
     let directory = text.strip_prefix("gitdir:").map(|path| root.join(path.trim()));
     let common = directory.and_then(|directory| {

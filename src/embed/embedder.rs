@@ -62,6 +62,7 @@ impl Embedder {
     ) -> Result<Embedder> {
         let name = model.map(str::to_owned).or(settings.text("embed.model"));
         let mut remote =
+            // A server without a name of a model is refused below, except a proxy, which gets it there.
             RemoteEmbedder::from_settings(settings, name.as_deref().unwrap_or_default(), diagnostics)?;
         let needed = remote.as_ref().is_none_or(RemoteEmbedder::is_proxy);
         let installed = if needed { InstalledModel::select(settings, model) } else { Err(unnamed()) };

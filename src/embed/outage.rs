@@ -71,6 +71,7 @@ impl Outage {
         if self.failure.take().is_some()
             && let Some(file) = &self.file
         {
+            // Where it stays, the next process only waits before it tries again.
             let _ = std::fs::remove_file(file);
         }
     }

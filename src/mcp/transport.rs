@@ -58,6 +58,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
                 Ok(None) => {}
                 Err(_) => continue,
             }
+            // A client whose input breaks off has gone, as at its end: no answer would reach it.
             if self.input.read_buf(&mut self.buffer).await.ok()? == 0 {
                 return None;
             }
@@ -123,6 +124,7 @@ where
             if let Some(writing) = &mut self.writing {
                 let written = writing.await;
                 self.writing = None;
+                // The output is closed: nobody reads the answers to further messages.
                 written.ok()?;
             }
             if let Some(message) = self.received.pop_front() {

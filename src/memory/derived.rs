@@ -121,6 +121,7 @@ fn derive_batch(
     let last_signals = store.last_times(&SIGNAL, &judged)?;
     let mut consolidated = BTreeMap::new();
     for link in store.links(&ids, Some(CONSOLIDATED_INTO))? {
+        // A link without a time is older than any other.
         let into = (link.timestamp.unwrap_or_default(), link.to);
         let newest = consolidated.entry(link.from).or_insert_with(|| into.clone());
         if *newest < into {

@@ -268,7 +268,7 @@ impl StoredRecord {
             .unwrap_or_else(|| STRATEGY.to_owned())
     }
 
-    /// A text among the members; empty if there is none.
+    /// A text among the members; empty if there is none. Those of a stored record were checked before.
     pub fn member_text(&self, name: &str) -> String {
         self.members.valid_text(name).unwrap_or_default()
     }

@@ -234,6 +234,7 @@ impl<T> Running<T> {
             let _ = self.child.kill();
         }
         let is_whole = in_time.is_ok();
+        // What is not known in time counts as not found; recall does not wait for it.
         let bytes = in_time.or_else(|_| self.receiver.recv_timeout(GRACE)).unwrap_or_default();
         if bytes.len() as u64 >= MAX_OUTPUT {
             let _ = self.child.kill();
@@ -286,6 +287,7 @@ fn lines(output: &str, is_whole: bool) -> Vec<String> {
 /// A commit of the log: its time, then its changes.
 fn parse_commit(text: &str) -> Changes {
     let mut fields = text.split('\0');
+    // A commit without a time is older than all that is asked about.
     let time = fields.next().and_then(|time| time.trim().parse().ok()).unwrap_or_default();
     Changes { time, changes: parse_changes(&mut fields) }
 }
