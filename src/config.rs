@@ -80,6 +80,7 @@ pub fn partition_without_writing(settings: &Settings, common: &Common) -> Option
     if common.partition.is_some() || how.as_deref() != Some("auto") {
         return common.partition.clone();
     }
+    // A completion cannot report a fault; the command that is completed does.
     let directory = environment::working_directory().ok()?;
     let projects = Projects::open(settings.places().data.as_deref()).ok()?;
     projects.without_writing().partition(&directory).ok()

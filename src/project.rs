@@ -60,6 +60,7 @@ impl Projects {
     pub fn known(&self, directory: &str) -> Option<(String, PathBuf)> {
         let path = Path::new(directory);
         let root = root(path);
+        // A directory that is gone, or out of reach, keeps the name that it was given.
         let canonical = fs::canonicalize(&root).unwrap_or(root).to_string_lossy().into_owned();
         let partition = self.partitions.get(directory).or_else(|| self.partitions.get(&canonical))?;
         let has_git = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();

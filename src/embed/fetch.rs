@@ -197,6 +197,7 @@ fn place(
 ) -> Result<InstalledModel> {
     let staged = InstalledModel::scan(model, stage)?;
     let refuse = |name: &str, wanted: &str, found: &str| {
+        // The next fetch must not take the file for one that is whole. So below.
         let _ = fs::remove_dir_all(stage);
         let name = format!("{name} of {}", staged.model.id);
         let (found, expected) = (found.to_owned(), wanted.to_owned());
@@ -217,6 +218,7 @@ fn place(
         InstalledModel { model: Model { dim: staged.model.dim.or(Some(dim)), ..staged.model }, ..staged };
     staged.describe()?;
     let place = model_dir.place(&staged.model.id);
+    // If it is still there, the rename fails and says so.
     let _ = fs::remove_dir_all(&place);
     fs::rename(stage, &place).context(format_args!("cannot move the model to {}", place.display()))?;
     Ok(InstalledModel { directory: place, ..staged })

@@ -36,6 +36,7 @@ impl Outage {
         let digest = &hexadecimal(&Sha256::digest(address))[..16];
         let file =
             EnvironmentPaths::find().cache.map(|cache| cache.join(format!("embedding-server-{digest}.json")));
+        // Without a file that can be read, the server is asked.
         let failure = file.as_ref().and_then(|file| Failure::read(&std::fs::read_to_string(file).ok()?));
         Outage { file, failure }
     }

@@ -130,6 +130,7 @@ fn derive_batch(
     }
     for memory in memories {
         let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();
+        // `record::memory` gives each memory a prior.
         let prior = memory.members.valid_number("prior").unwrap_or_default();
         let beta = Beta::new(prior, rule, &weights[&memory.scope.partition], &evidence);
         let into = consolidated.get(&memory.id);

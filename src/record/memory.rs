@@ -77,6 +77,7 @@ impl Origin {
     /// The origin of a memory.
     pub fn of(memory: &StoredRecord) -> Origin {
         let name = memory.members.valid_text("origin");
+        // `read` gives each memory one, and refuses others.
         name.and_then(|name| Origin::named(&name)).unwrap_or(Origin::Explicit)
     }
 

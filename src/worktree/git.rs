@@ -204,8 +204,8 @@ impl<'a> Git<'a> {
         command.arg("-C").arg(self.root).args(OPTIONS).args(words.map(OsString::from));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
-        // Few words, which a pipe holds.
-        child.stdin.take()?.write_all(&input).ok()?;
+        // Few words, which a pipe holds. A git that has ended already reads none; `finish` reaps it.
+        let _ = child.stdin.take()?.write_all(&input);
         let output = child.stdout.take()?;
         let (sender, receiver) = sync_channel(1);
         thread::spawn(move || {
