@@ -82,6 +82,8 @@ impl Embedder {
     }
 
     fn source(&self) -> MutexGuard<'_, Source> {
+        // Held while the model is loaded, so that it is loaded once, and never while it embeds. ONNX Runtime's
+        // environment is locked after it, not before.
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,6 +129,7 @@ impl Embedder {
             Some(vectors) => Ok(vectors),
             None => {
                 let encoder = self.source().encoder()?;
+                // Without a server there is an installed model (`named`): an encoder is always there.
                 encoder.map_or(Ok(Vec::new()), |encoder| encoder.embed(texts, input_type))
             }
         }

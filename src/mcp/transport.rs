@@ -91,6 +91,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
 }
 
 async fn write<W: AsyncWrite + Unpin>(output: Arc<Mutex<Option<W>>>, mut line: String) -> io::Result<()> {
+    // Held until the line is whole: the lines of calls do not mix.
     let mut output = output.lock().await;
     let Some(output) = &mut *output else { return Err(io::ErrorKind::NotConnected.into()) };
     line.push('\n');
