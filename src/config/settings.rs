@@ -76,7 +76,7 @@ impl Settings {
         let setting = |(place, row): (usize, &'static SettingRow)| {
             let key = Key { path: row.key.split('.').map(str::to_owned).collect(), row: place };
             let value = match row.key {
-                // Without a home directory there is none; `Settings::store` reports that to tools with a store.
+                // Without a home directory there is none, which `Settings::store` reports.
                 "store" => environment::default_store().ok().flatten().map(Value::Text),
                 // A test reads the defaults of all rows.
                 _ => row.default.and_then(|text| row.kind.read(text).ok()),

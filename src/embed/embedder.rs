@@ -82,8 +82,8 @@ impl Embedder {
     }
 
     fn source(&self) -> MutexGuard<'_, Source> {
-        // Held while the model is loaded, so that it is loaded once, and never while it embeds. ONNX Runtime's
-        // environment is locked after it, not before.
+        // Held while the model is loaded, so that it is loaded once, and never while it embeds. ONNX
+        // Runtime's environment is locked after it, not before.
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
