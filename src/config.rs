@@ -80,6 +80,7 @@ pub fn partition_without_writing(settings: &Settings, common: &Common) -> Option
     if common.partition.is_some() || how.as_deref() != Some("auto") {
         return common.partition.clone();
     }
+    // A completion cannot report a fault; the command that is completed does.
     let directory = environment::working_directory().ok()?;
     let projects = Projects::open(settings.places().data.as_deref()).ok()?;
     projects.without_writing().partition(&directory).ok()
@@ -155,7 +156,9 @@ fn from_environment(row: &table::SettingRow) -> Result<Option<(&'static str, Str
 pub fn flags_of_places(common: &Common, settings: &Settings) -> Vec<String> {
     let mut flags = Vec::new();
     if let Some(file) = ConfigFile::find(common).filter(|file| file.named) {
-        let path = file.path.canonicalize().unwrap_or(file.path);
+        // A file that is not made yet has no links to follow.
+        let path = file.path.canonicalize().or_else(|_| std::path::absolute(&file.path));
+        let path = path.unwrap_or(file.path);
         flags.extend(["--config".to_owned(), path.display().to_string()]);
     }
     let is_of_process = matches!(settings.layer("store"), Some(Layer::Flag | Layer::Environment(_)));
@@ -225,5 +228,6 @@ pub fn rename_partition(common: &Common, from: &str, to: &str) -> Result<()> {
 
 /// The environment variable that overrides the file's value of a key, if one is set.
 pub fn overriding_variable(key: &Key) -> Option<&'static str> {
+    // An invalid value overrides nothing: every tool that reads the settings refuses it.
     from_environment(key.row()).ok().flatten().map(|(variable, _)| variable)
 }

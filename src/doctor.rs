@@ -117,5 +117,6 @@ async fn spawn_blocking<T: Default + Send + 'static>(
     work: impl FnOnce(&Settings) -> T + Send + 'static,
 ) -> T {
     let settings = settings.clone();
+    // The panic is on standard error already; the other checks are shown nevertheless.
     tokio::task::spawn_blocking(move || work(&settings)).await.unwrap_or_default()
 }

@@ -145,6 +145,7 @@ impl ListedModel {
 /// own. Fails if no home directory is known, or the models cannot be listed.
 pub fn models(settings: &Settings) -> Result<Vec<ListedModel>> {
     let model_dir = ModelDir::from_settings(settings)?;
+    // None is marked if none is installed, or the one of the settings is not.
     let used = InstalledModel::select(settings, None).ok().map(|used| used.model.id);
     let mut there = model_dir.all()?;
     let mut models: Vec<Model> = registry::all();

@@ -14,6 +14,7 @@ mod call;
 mod client_scope;
 mod consolidate;
 mod context;
+mod error;
 mod forgetting;
 mod handler;
 mod http_server;
@@ -31,9 +32,10 @@ pub use options::{DEFAULT_MAX_TOKENS, Options};
 
 use crate::cli::Diagnostics;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Context, Result};
 use crate::record::Clock;
 use client_scope::ScopeRule;
+use error::McpError;
 use handler::Handler;
 use rmcp::service::{ServerInitializeError, serve_server};
 use rmcp::transport::stdio_pipes;
@@ -48,15 +50,12 @@ pub fn serve(settings: Settings, options: Options, clock: Clock, diagnostics: Di
     let scope = ScopeRule::new(&options)?;
     let server = call::Server::new(settings, options, clock, diagnostics);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Error::new("cannot start").because(error))?;
+    let runtime = runtime.context("cannot start")?;
     let ended = runtime.block_on(async {
         let (input, output) = stdio_pipes();
         let transport = LineTransport::new(input, output, max_line);
         match serve_server(Handler::new(Arc::new(server), scope), transport).await {
-            Ok(service) => match service.waiting().await {
-                Ok(_) => Ok(()),
-                Err(error) => Err(Error::new("the server broke off").because(error)),
-            },
+            Ok(service) => service.waiting().await.map(drop).context("the server broke off"),
             Err(error) => refused(error),
         }
     });
@@ -70,16 +69,15 @@ fn refused(error: ServerInitializeError) -> Result<()> {
     match error {
         ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled => Ok(()),
         ServerInitializeError::TransportError { error, .. } => {
-            match error.error.downcast_ref::<std::io::Error>() {
-                Some(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
-                Some(cause) => Err(Error::new("cannot write to standard output").because(cause)),
-                None => Err(Error::new("cannot answer the client").because(error.error)),
+            match error.error.downcast::<std::io::Error>() {
+                Ok(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
+                Ok(cause) => Err(cause).context("cannot write to standard output"),
+                Err(cause) => Err(cause).context("cannot answer the client"),
             }
         }
         ServerInitializeError::InitializeFailed(error) => {
-            Err(Error::new("the session did not begin").because(error.message))
+            Err(McpError::NoSession { why: error.message.into_owned() }.into())
         }
-        _ => Err(Error::new("the input does not begin as the Model Context Protocol does")
-            .hint("a client starts rsv-mcp; see 'man rsv-mcp'")),
+        _ => Err(McpError::NotMcp.into()),
     }
 }

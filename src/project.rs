@@ -60,6 +60,7 @@ impl Projects {
     pub fn known(&self, directory: &str) -> Option<(String, PathBuf)> {
         let path = Path::new(directory);
         let root = root(path);
+        // A directory that is gone, or out of reach, keeps the name that it was given.
         let canonical = fs::canonicalize(&root).unwrap_or(root).to_string_lossy().into_owned();
         let partition = self.partitions.get(directory).or_else(|| self.partitions.get(&canonical))?;
         let has_git = |directory: &&Path| directory.join(".git").symlink_metadata().is_ok();
@@ -137,6 +138,7 @@ fn root(directory: &Path) -> PathBuf {
 /// The main worktree of a linked one, whose `.git` is a file with the path of its directory in the repository
 /// (gitrepository-layout(5)); `root` itself if the file is something else, as in a submodule.
 fn main_worktree(git: &Path, root: &Path) -> PathBuf {
+    // A `.git` that cannot be read leaves the directory a project of its own.
     let text = fs::read_to_string(git).unwrap_or_default();
     let directory = text.strip_prefix("gitdir:").map(|path| root.join(path.trim()));
     let common = directory.and_then(|directory| {

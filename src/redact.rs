@@ -41,26 +41,11 @@ pub struct Redactor {
 
 /// The members at the top of a line that name something in rsv, or follow from the rest of it: they stay as
 /// they are.
+#[rustfmt::skip]
 const NAMES: [&str; 19] = [
-    "kind",
-    "id",
-    "trace_id",
-    "partition",
-    "instance",
-    "role",
-    "timestamp",
-    "created_at",
-    "seq",
-    "embedding",
-    "embedding_model",
-    "sha256",
-    "source_sha256",
-    "source_id",
-    "source_ids",
-    "session_id",
-    "of",
-    "covers",
-    "follows",
+    "kind", "id", "trace_id", "partition", "instance", "role", "timestamp", "created_at", "seq",
+    "embedding", "embedding_model", "sha256", "source_sha256", "source_id", "source_ids", "session_id",
+    "of", "covers", "follows",
 ];
 /// The members of a line with a vector of its text, which does not fit the redacted text.
 const VECTOR: [&str; 2] = ["embedding", "embedding_model"];

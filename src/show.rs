@@ -2,6 +2,7 @@
 
 mod around;
 mod audit;
+mod error;
 mod follow;
 mod hits;
 mod ingested;
@@ -21,18 +22,19 @@ pub use tree::TreeOptions;
 use crate::cli::{Io, Layout};
 use crate::config::Settings;
 use crate::enrich;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory;
 use crate::record::{ACCOUNT, ACTION, MEMORY, RecordKind, Role, Scopes, StoredRecord, kinds};
 use crate::search;
 use crate::store::{Select, Store};
 use crate::view;
+use error::ShowError;
 
 /// Of some kinds, or of all without any, those whose records are about others. Errors if one of `named` is
 /// none.
 pub fn kinds_about(named: &[&'static RecordKind]) -> Result<Vec<&'static RecordKind>> {
     if let Some(kind) = named.iter().find(|kind| kind.subject.is_none()) {
-        return Err(Error::new(format!("a {} is about no other record", kind.name)).hint("leave out --kind"));
+        return Err(ShowError::NoSubject { kind: kind.name }.into());
     }
     let about = kinds().into_iter().filter(|kind| kind.subject.is_some());
     Ok(about.filter(|kind| named.is_empty() || named.contains(kind)).collect())

@@ -2,7 +2,7 @@
 
 use crate::cli::{Io, Outcome};
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, failures};
 use crate::lines::Reader;
 use crate::memory::{self, NewSignal};
 use crate::recall_rules;
@@ -11,6 +11,13 @@ use crate::store::{self, OpenMode, Store};
 
 /// The number of lines whose signals are stored together.
 const BATCH: usize = 10_000;
+
+// The reason why a statement is about no record; `help` tells how to list them.
+failures! { enum StatementError {
+    NoId { kind: &'static str, help: &'static str } ("ID: the id of a {kind} is missing") => "{help}",
+    NotFound { kind: &'static str, id: String, help: &'static str } ("of: {kind} not found: {id}")
+        => "{help}",
+} }
 
 /// A person's statement about some memories, or some messages.
 pub enum Statement {
@@ -36,14 +43,14 @@ impl Statement {
 
     /// The error for an id that is empty, as that of a variable which is not set.
     pub fn no_id(&self) -> Error {
-        let (kind, hint) = self.kind();
-        Error::new(format!("ID: the id of a {kind} is missing")).hint(hint)
+        let (kind, help) = self.kind();
+        StatementError::NoId { kind, help }.into()
     }
 
     /// The error for an id that is none's.
     pub fn not_found(&self, id: &str) -> Error {
-        let (kind, hint) = self.kind();
-        Error::new(format!("of: {kind} not found: {id}")).hint(hint)
+        let (kind, help) = self.kind();
+        StatementError::NotFound { kind, id: id.to_owned(), help }.into()
     }
 
     /// The kind of the records, and how to list them.

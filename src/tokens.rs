@@ -93,6 +93,7 @@ impl Counter {
 
     /// The tokens of a message: its words, its name, its tool calls, its images, sounds and files.
     pub fn message(&self, message: &Object) -> usize {
+        // A member of another type is left to the provider, which refuses the request or passes it over.
         let words = |member| message.valid_text(member).map_or(0, |words| self.text(&words));
         let name = if message.has("name") { words("name") + TOKENS_PER_NAME } else { 0 };
         let more: usize = TEXT_MEMBERS.iter().map(|member| words(member)).sum();

@@ -76,6 +76,7 @@ pub fn newer(statements: &[NewerStatement]) -> String {
 /// A line of JSON whose records were stored in a scope: `stored in garden/garden as user, id 01a2…`, or, for
 /// the turn of a response, `stored in garden/garden as user and assistant, trace 01a2…`.
 pub fn stored_line(scope: &Scope, line: &[u8]) -> String {
+    // The line was stored, so it is an object.
     let object = Object::parse_bytes(line).unwrap_or_default();
     let member = |object: &Object, name| object.valid_text(name);
     let stored = if let Some(id) = member(&object, "id").filter(|_| !object.has("choices")) {

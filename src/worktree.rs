@@ -244,5 +244,6 @@ fn rank(state: &FileState) -> u8 {
 /// The time of the last change of a file or a directory, in milliseconds since 1970, UTC.
 fn modified(metadata: &Metadata) -> i64 {
     let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    // An unknown time, or one before 1970, is older than all that is asked about.
     since.and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or_default()
 }

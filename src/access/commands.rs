@@ -1,9 +1,9 @@
 //! The commands by which the owner of a server makes, lists and revokes tokens.
 
-use super::{NewToken, TokenFile};
+use super::{NewToken, TokenError, TokenFile};
 use crate::cli::{Io, Outcome};
 use crate::config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Adds a token for partitions, separated by commas, in which `*` stands for any text, and prints it: it is
 /// nowhere else.
@@ -25,13 +25,10 @@ pub fn add(new: NewToken, io: &mut Io) -> Result<Outcome> {
 /// The partitions of a new token: those of the flags.
 pub fn partitions(name: &str, io: &Io) -> Result<Vec<String>> {
     let Some(partitions) = &io.common.partition else {
-        return Err(Error::new("a token is for partitions, and none is named")
-            .hint(format!("rsv-config token add {name} --partition 'team*'")));
+        return Err(TokenError::NoPartition { name: name.to_owned() }.into());
     };
     if io.common.instance.is_some() {
-        return Err(
-            Error::new("a token is for whole partitions, and -i names an instance").hint("leave -i out")
-        );
+        return Err(TokenError::WholePartition.into());
     }
     Ok(partitions.split(',').map(|name| name.trim().to_owned()).collect())
 }

@@ -94,6 +94,7 @@ impl LiveTokens {
 
     /// The tokens now, and whether there ever were some.
     fn current(&self) -> (Arc<Result<TokenFile>>, bool) {
+        // Held while the file is read: requests that come together read it once, and note a fault once.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(path) = &self.path else { return (read.tokens.clone(), false) };
         let stamp = Some(Stamp::of(path));

@@ -56,4 +56,7 @@ failures! { pub enum TokenError {
         => "choose another name, or revoke it: rsv-config token revoke {name}",
     Missing { name: String } ("there is no token {name}") => "'rsv-config token list' shows the names",
     Expired ("--expires: is in the past"),
+    NoPartition { name: String } ("a token is for partitions, and none is named")
+        => "rsv-config token add {name} --partition 'team*'",
+    WholePartition ("a token is for whole partitions, and -i names an instance") => "leave -i out",
 } }

@@ -80,6 +80,7 @@ impl AccessToken {
     pub fn digest(&self) -> [u8; 32] {
         let byte =
             |at: usize| self.sha256.get(2 * at..2 * at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        // Every file is refused that has another digest than 64 hexadecimal digits (`has_digest`).
         std::array::from_fn(|at| byte(at).unwrap_or_default())
     }
 

@@ -58,6 +58,7 @@ impl TokenFile {
     /// change does, or if another process is changing it.
     pub fn change<T>(path: &Path, change: impl FnOnce(&mut TokenFile) -> Result<T>) -> Result<T> {
         let target = path.canonicalize();
+        // A file that is not there yet has no links to follow.
         let path = target.as_deref().unwrap_or(path);
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)
@@ -66,6 +67,7 @@ impl TokenFile {
         let staging = StagingDir::beside(path)?;
         let mut file = TokenFile::read(path)?;
         let changed = change(&mut file)?;
+        // A first token made by root belongs to the owner of the directory, whose server reads it.
         let owner = path.metadata().or_else(|_| path.parent().unwrap_or(path).metadata());
         staging.write(path, file.to_json()?.as_bytes())?;
         if let Ok(owner) = owner {

@@ -1,11 +1,12 @@
 //! The commands by which people show and change the settings.
 
+use super::error::ConfigError;
 use super::{
     Key, Layer, Setting, Settings, editor, load, load_for_tool, load_without_notes, make, note_unknown,
 };
 use super::{overriding_variable, path};
 use crate::cli::{Io, Outcome};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use std::process::Command;
 
 /// No value is longer, in bytes.
@@ -37,8 +38,7 @@ pub fn set(key: &Key, mut value: String, io: &mut Io) -> Result<Outcome> {
     if value == "-" {
         value = io.text(MAX_VALUE_BYTES)?.trim_end_matches(['\n', '\r']).to_owned();
     } else if key.is_secret() {
-        return Err(Error::new(format!("{key}: is a secret, and other users can see a command line"))
-            .hint(format!("'rsv-config set {key} -' reads it from standard input")));
+        return Err(ConfigError::OnCommandLine { key: key.to_string() }.into());
     }
     super::set(&io.common, key, &value)?;
     note_unknown_of_file(io);
@@ -122,7 +122,7 @@ pub fn edit_file(io: &mut Io) -> Result<Outcome> {
     let ended = command.arg("-c").arg(line).arg("sh").arg(&path).status();
     let ended = ended.context(format_args!("cannot start {name}"))?;
     if !ended.success() {
-        return Err(Error::new(format!("{name}: {ended}")).hint("set VISUAL or EDITOR to another editor"));
+        return Err(ConfigError::Editor { name, ended }.into());
     }
     let settings = load_without_notes(io)?;
     settings.unknown().iter().for_each(|error| io.fault(error));

@@ -124,6 +124,7 @@ fn without_value(document: &Document<&str>, key: &Key) -> Option<String> {
     let inline = (1..=parents.len())
         .any(|depth| lookup(document.as_table(), &parents[..depth]).is_some_and(|(_, item)| item.is_value()));
     if inline {
+        // It has been parsed before, as one that cannot be changed.
         let mut document: DocumentMut = text.parse().ok()?;
         let mut table: &mut dyn TableLike = document.as_table_mut();
         for parent in parents {
@@ -230,6 +231,7 @@ fn write_atomically(target: &Path, text: &str) -> Result<()> {
         fs::rename(&new, target)
     })();
     if written.is_err() {
+        // The first failure is the one to report.
         let _ = fs::remove_file(&new);
     }
     let help = "check the permissions of its directory, or name another file with --config";

@@ -33,7 +33,7 @@ pub fn editor() -> OsString {
     command.map_or_else(|| "vi".into(), PathBuf::into_os_string)
 }
 
-/// The locale of messages, such as `de_DE.UTF-8`, by the first variable that is set.
+/// The locale of messages, such as `de_DE.UTF-8`, by the first variable that is set; none is not UTF-8.
 pub fn locale() -> Option<String> {
     ["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(|name| variable(name).ok().flatten())
 }

@@ -3,6 +3,7 @@
 use crate::error::{failures, plain};
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use toml_edit::TomlError;
 
 failures! { pub enum ConfigError {
@@ -26,6 +27,9 @@ failures! { pub enum ConfigError {
     /// The value may be a secret, and is not shown.
     Expected { expected: String } ("expected {expected}"),
     Found { expected: String, found: String } ("expected {expected}, found {found}"),
+    OnCommandLine { key: String } ("{key}: is a secret, and other users can see a command line")
+        => "'rsv-config set {key} -' reads it from standard input",
+    Editor { name: String, ended: ExitStatus } ("{name}: {ended}") => "set VISUAL or EDITOR to another editor",
     InMemory { found: String }
         ("expected the path of a file, sqlite:PATH, or the address of a server, found {found}")
         => "no store is in memory, where it would end with the tool; one that is thrown away: --store \"$(mktemp -d)/store.db\"",

@@ -165,7 +165,7 @@ impl Settings {
         named.map(|s| (s.key.path[3].clone(), s.value().map(Value::to_string).unwrap_or_default())).collect()
     }
 
-    /// An environment variable that a route names; set to nothing counts as unset.
+    /// An environment variable that a route names; set to nothing, or to no UTF-8, counts as unset.
     pub fn variable(&self, name: &str) -> Option<Secret> {
         environment::variable(name).ok().flatten().map(Secret::new)
     }

@@ -60,7 +60,8 @@ impl Setting {
     }
 }
 
-/// All settings of one run.
+/// All settings of one run. One with a default in the table has a value always: what callers put in its place
+/// (`unwrap_or`) is never used.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(super) settings: Vec<Setting>,
@@ -75,7 +76,9 @@ impl Settings {
         let setting = |(place, row): (usize, &'static SettingRow)| {
             let key = Key { path: row.key.split('.').map(str::to_owned).collect(), row: place };
             let value = match row.key {
+                // Without a home directory there is none, which `Settings::store` reports.
                 "store" => environment::default_store().ok().flatten().map(Value::Text),
+                // A test reads the defaults of all rows.
                 _ => row.default.and_then(|text| row.kind.read(text).ok()),
             };
             Setting { key, found: value.map(|value| (value, Layer::Default)) }

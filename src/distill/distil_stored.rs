@@ -1,10 +1,11 @@
 //! Memories of a session of the store, which gets them.
 
 use super::distiller::Distiller;
+use super::error::DistillError;
 use super::{SessionOutcome, stored_session, with_links};
 use crate::cli::Io;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ingest::{Ingest, Options};
 use crate::memory::{self, PriorRule};
 use crate::record::{MEMORY, Object, Scopes};
@@ -26,8 +27,7 @@ impl Distiller {
         let (found, conversation) = stored_session(&mut *store, &io.common.to_read(false)?, name)?;
         let task = self.facts.task.as_deref().unwrap_or(&found.title);
         if task.trim().is_empty() {
-            return Err(Error::new(format!("{} has no question", found.scope))
-                .hint("say what it was about with --task"));
+            return Err(DistillError::NoQuestion { scope: found.scope }.into());
         }
         let session = conversation.into_session(outcome, task, &self.facts.tags, Some(&found.scope.instance));
         let Some(memories) = self.memories(&session, &found.scope, io)? else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! Distils lines, one session of the store, or one commit, and prints what comes of it.
 
 use super::document_queue::{DistilledDocument, DocumentQueue};
+use super::error::DistillError;
 use super::uncommitted::UncommittedSession;
 use super::{Conversation, Patterns, Session, SessionOutcome, StaleDocument};
 use super::{by_model, by_rule, commit_by_model, commit_by_rule, commit_request, request, with_links};
@@ -87,8 +88,7 @@ impl Distiller {
         match Line::parse(line.clone())? {
             Line::Record(message) if message.kind == &MESSAGE => {
                 if self.facts.outcome.is_none() {
-                    return Err(Error::new("this is a message, and how its session ended is not known")
-                        .hint("give --outcome and --task"));
+                    return Err(DistillError::NoOutcome.into());
                 }
                 let partition = message.partition.clone();
                 let conversation = conversations.entry(partition.clone());

@@ -12,5 +12,7 @@ failures! { pub(super) enum DistillError {
         => "it is success, failure or partial",
     PatternShape ("expected a category, a colon and a pattern, as in 'entity: my ... is ...'"),
     Pattern { gap: &'static str } ("the pattern has no words, or no {gap}"),
+    NoQuestion { scope: Scope } ("{scope} has no question") => "say what it was about with --task",
+    NoOutcome ("this is a message, and how its session ended is not known") => "give --outcome and --task",
     NoWords ("it has no words to describe"),
 } }

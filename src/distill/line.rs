@@ -42,6 +42,7 @@ pub(super) fn line(session: &Session, memory: &NewMemory, now: i64) -> Object {
     if let Some(at) = session.completed_at {
         line.set_text("completed_at", &time::rfc3339(at));
     }
+    // A session that does not say when it ended has ended now.
     line.set("timestamp", session.completed_at.unwrap_or(now).to_string());
     line
 }

@@ -61,6 +61,7 @@ pub(super) fn reservoir_text(settings: &Settings, file: &ReservoirFile) -> Strin
 
 /// Files beside those of the settings that hold variables, as other programs read them.
 pub(super) fn variables(common: &Common, settings: &Settings) -> Vec<Finding> {
+    // Without a home directory there is no file to look beside.
     let own = config::path(common).ok();
     let reservoirs = settings.reservoir_file().map(|file| file.path.clone());
     let directories: BTreeSet<PathBuf> = [own, reservoirs]
@@ -276,7 +277,7 @@ pub(super) fn repair(settings: &Settings) -> Vec<Finding> {
     }
 }
 
-/// The size of a store's file and its log.
+/// The size of a store's file and its log; 0 if there is none.
 fn file_bytes(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len()) + log_bytes(path)
 }

@@ -59,6 +59,7 @@ pub(super) async fn check_proxy(settings: &Settings) -> Result<String> {
         Address::parse(&format!("http://{name}:{port}/health")).map_err(|e| e.at("reservoir_host"))?;
     let token = settings.secret("proxy.token");
     let answered = get_json(&Client::new(settings), &address, token.as_ref(), &Headers::default()).await;
+    // A server that does not answer, or with something else, is another program.
     let health = answered.ok().and_then(|(_, body)| body);
     let Health { version, store } = health.unwrap_or(Health { version: None, store: None });
     match (version, store.filter(|store| store != "ok")) {
@@ -207,6 +208,7 @@ fn get_json<'a, T: DeserializeOwned>(
     let exchange = async move {
         let answer = client.relay(address, key, headers, RelayRequest::get()).await?;
         let status = answer.status().as_u16();
+        // The status is the finding; a body that is cut or of another shape tells nothing more.
         let body = Limited::new(answer.into_body(), MAX_LIST_BYTES).collect().await.ok();
         Ok((status, body.and_then(|body| serde_json::from_slice(&body.to_bytes()).ok())))
     };

@@ -63,6 +63,7 @@ impl Status {
         ));
         lines.push(("proxy", text(proxy)));
         lines.push(("next", next));
+        // Its error is the text of `messages` above.
         let table = summary.ok().and_then(|summary| Some(summary.comparison?.to_text()));
         Status { lines, table }
     }

@@ -1,5 +1,6 @@
 //! Adds vectors to lines.
 
+use super::error::EmbedError;
 use super::{BatchSizer, Embedder, InputType, Workload, set_vector, text_of};
 use crate::cli::Io;
 use crate::config::Settings;
@@ -47,7 +48,7 @@ pub fn embed_lines(
             match value.and_then(|value| Waiting::from_value(value, field, are_questions)) {
                 // Bare vectors have no way to show that one is missing.
                 Ok(line) if raw && line.text.is_none() => {
-                    io.fault(&Error::new("there is no text to embed").at(line.place));
+                    io.fault(&Error::from(EmbedError::NoText).at(line.place));
                 }
                 Ok(line) => {
                     bytes += line.text.as_ref().map_or(0, |(text, _)| text.len());

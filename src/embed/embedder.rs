@@ -62,6 +62,7 @@ impl Embedder {
     ) -> Result<Embedder> {
         let name = model.map(str::to_owned).or(settings.text("embed.model"));
         let mut remote =
+            // A server without a name of a model is refused below, except a proxy, which gets it there.
             RemoteEmbedder::from_settings(settings, name.as_deref().unwrap_or_default(), diagnostics)?;
         let needed = remote.as_ref().is_none_or(RemoteEmbedder::is_proxy);
         let installed = if needed { InstalledModel::select(settings, model) } else { Err(unnamed()) };
@@ -81,6 +82,8 @@ impl Embedder {
     }
 
     fn source(&self) -> MutexGuard<'_, Source> {
+        // Held while the model is loaded, so that it is loaded once, and never while it embeds. ONNX
+        // Runtime's environment is locked after it, not before.
         self.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,6 +129,7 @@ impl Embedder {
             Some(vectors) => Ok(vectors),
             None => {
                 let encoder = self.source().encoder()?;
+                // Without a server there is an installed model (`named`): an encoder is always there.
                 encoder.map_or(Ok(Vec::new()), |encoder| encoder.embed(texts, input_type))
             }
         }

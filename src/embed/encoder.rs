@@ -253,6 +253,7 @@ impl Encoder {
 
     /// Errors if a vector does not have `dim` numbers and length 1.
     fn check_vector(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
+        // The dimension of a model that is being fetched may not be known yet: `prepare` finds it.
         let dim = self.dim.unwrap_or(vector.len());
         if vector.len() != dim {
             return Err(EmbedError::Dimension { found: vector.len(), dim }.into());

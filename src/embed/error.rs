@@ -49,5 +49,6 @@ failures! { pub enum EmbedError {
     Json { source: serde_json::Error }
         ("{}", if .source.is_data() { "unexpected JSON" } else { "no JSON object" }),
     Vectors { fault: &'static str } ("{fault}"),
+    NoText ("there is no text to embed"),
     Count { found: usize, expected: usize } ("{found} vectors for {expected} texts"),
 } }

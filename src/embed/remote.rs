@@ -150,6 +150,7 @@ impl RemoteEmbedder {
         if !(200..300).contains(&reply.status) {
             let message =
                 http::error_message(&reply.body.bytes, self.endpoint.key.as_ref()).unwrap_or_default();
+            // No status or code names a refused member; the server's words are all there is.
             if self.base64 && message.contains("encoding_format") {
                 self.base64 = false;
                 return self.ask(texts, input_type);
@@ -253,6 +254,7 @@ impl RemoteEmbedder {
         let message = if message.is_empty() { String::new() } else { format!(": {message}") };
         let address = self.endpoint.address.clone();
         let error = Error::from(EmbedError::Refused { address, status, message: plain(&message) });
+        // Searched in the whole body, since a gateway quotes its provider's code within a text.
         let model = String::from_utf8_lossy(&reply.body.bytes).contains("model_not_found");
         match (status, self.endpoint.kind) {
             (404, EmbeddingApi::Ollama) => {

@@ -238,6 +238,7 @@ impl Plan {
             longest if longest == system => (OverlongPart::SystemMessage, system),
             _ => (OverlongPart::Tools, tools),
         };
+        // Where the other parts alone exceed the limit, no length of this one would do.
         let left = self.limit().checked_sub(self.counted() - tokens).filter(|left| *left > 0);
         Overlong { part, tokens, limit: left.unwrap_or(self.limit()) }
     }

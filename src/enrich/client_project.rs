@@ -16,6 +16,7 @@ impl ClientProject {
     /// The project that the working directory belongs to, if its partition is decided.
     pub fn here(settings: &Settings) -> Option<ClientProject> {
         let places = settings.places();
+        // Without it no file is compared; a tool that needs the partition reports the fault.
         let directory = config::working_directory().ok()?;
         let projects = Projects::open(places.data.as_deref()).ok()?;
         let (partition, root) = projects.known(&directory)?;

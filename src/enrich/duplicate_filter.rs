@@ -70,6 +70,7 @@ impl DuplicateFilter {
             || self.is_kept(record)
         {
             "in_request"
+        // `seen`, then the redactor's counts, and neither while `left_out` is locked below.
         } else if *locked(&self.seen).entry((role, self.redacted(text))).or_insert(record.id.clone())
             != record.id
         {
@@ -135,6 +136,7 @@ impl Turns {
 
 /// The text of a turn without its secrets, if it has any.
 fn redacted(redactor: &Redactor, turn: &Object) -> Option<String> {
+    // A turn without text or parts holds no secret.
     let content = Content::from_message(turn).ok()?;
     let redacted = redactor.redacted_content(content.clone());
     (redacted != content).then(|| fence::remove(&redacted.into_text()).to_string())

@@ -34,6 +34,7 @@ impl HeldCalls {
 
 /// The purpose of an action as a store has it, which shortens it.
 fn purpose_as_stored(action: &Action) -> Option<String> {
+    // An action that a store would refuse is none of those that it has.
     let draft = (ACTION.read)(action.to_line()).ok()?;
     let fill = DraftDefaults { trace_id: "held".to_owned(), ..DraftDefaults::default() };
     Some(draft.complete(&fill).ok()?.purpose())

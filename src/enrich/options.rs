@@ -118,6 +118,7 @@ impl Options {
         Ok(Options {
             model,
             reach: Reach::named(&by_partition.reach.unwrap_or_else(|| text("enrich.reach")))
+                // `auto` names no reach: the scope of the request decides.
                 .unwrap_or(named.reach),
             similar: similar.filter(|_| recalls("similar")).unwrap_or_default(),
             recent: recent.filter(|_| recalls("recent")).unwrap_or_default(),

@@ -301,6 +301,7 @@ fn in_order(
     turn: &Turn,
     options: &Options,
 ) -> Vec<Candidate> {
+    // Without hits nothing is divided by it.
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let now = turn.clock.now();
     let mut rated: Vec<(f64, Candidate)> = Vec::new();

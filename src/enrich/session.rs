@@ -36,6 +36,7 @@ pub(super) fn insert_turns(
 /// A stored message as a turn of a request.
 pub fn as_turn(record: &StoredRecord) -> Object {
     let mut message = Object::default();
+    // Every stored message has a role.
     message.set_text("role", record.role.map_or("user", Role::name));
     message.set_text("content", &fence::escape_control_tokens(&record.text));
     message

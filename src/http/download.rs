@@ -49,7 +49,7 @@ impl Client {
         loop {
             match part.resume(&client, address, report).await {
                 Ok(()) => break,
-                Err(error) if !is_transient(&error) => return Err(error),
+                Err(error) if !error.find().is_some_and(HttpError::is_transient) => return Err(error),
                 Err(error) if attempt == MAX_ATTEMPTS => {
                     return Err(error.hint("run it again to continue the download"));
                 }
@@ -60,10 +60,12 @@ impl Client {
     }
 }
 
-/// Whether another attempt may help.
-fn is_transient(error: &Error) -> bool {
-    use HttpError::{Broken, CutShort, Status};
-    matches!(error.find(), Some(Broken { .. } | CutShort { .. } | Status { status: 500.. }))
+impl HttpError {
+    /// Whether another attempt at a download may help.
+    pub fn is_transient(&self) -> bool {
+        use HttpError::{Broken, CutShort, Status};
+        matches!(self, Broken { .. } | CutShort { .. } | Status { status: 500.. })
+    }
 }
 
 /// A file on its way, and the server's tag of it.

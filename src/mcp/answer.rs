@@ -11,47 +11,18 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The members of a record that an answer has.
+#[rustfmt::skip]
 const MEMBERS: [&str; 22] = [
-    "kind",
-    "id",
-    "partition",
-    "instance",
-    "trace_id",
-    "role",
-    "title",
-    "description",
-    "content",
-    "category",
-    "outcome",
-    "confidence",
-    "usage_count",
-    "tags",
-    "session_id",
-    "uri",
-    "abstract",
-    "overview",
-    "match_reason",
-    "relations",
-    "children",
-    "created_at",
+    "kind", "id", "partition", "instance", "trace_id", "role", "title", "description", "content",
+    "category", "outcome", "confidence", "usage_count", "tags", "session_id", "uri", "abstract",
+    "overview", "match_reason", "relations", "children", "created_at",
 ];
 
 /// Those of an action.
+#[rustfmt::skip]
 const ACTION_MEMBERS: [&str; 14] = [
-    "kind",
-    "id",
-    "instance",
-    "trace_id",
-    "tool",
-    "program",
-    "command",
-    "paths",
-    "pattern",
-    "query",
-    "lines",
-    "failed",
-    "error",
-    "created_at",
+    "kind", "id", "instance", "trace_id", "tool", "program", "command", "paths", "pattern", "query",
+    "lines", "failed", "error", "created_at",
 ];
 
 /// The tokens of a line with an id and a score.
@@ -78,6 +49,7 @@ impl Answer {
     pub(super) fn new(text: impl Into<String>, content: impl Serialize) -> Answer {
         let json = match serde_json::to_value(content) {
             Ok(Value::Object(json)) => json,
+            // All contents are objects that JSON can hold; another would lose its names, not the answer.
             other => Map::from_iter([("value".to_owned(), other.unwrap_or_default())]),
         };
         Answer { text: text.into() + "\n", json, scope: None }
@@ -93,6 +65,7 @@ impl Answer {
         let own = self.scope.take();
         let scope = own.as_ref().unwrap_or(scope);
         self.text.push_str(&format!("scope: {}\n", scope_name(scope)));
+        // The call had a valid scope: the names of an answer cannot fail.
         let partition = scope.partition().unwrap_or_default();
         let named = AnswerScope { partition, instance: scope.instance.as_deref() };
         self.json.insert("scope".to_owned(), serde_json::to_value(named).unwrap_or_default());

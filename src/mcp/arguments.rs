@@ -1,6 +1,7 @@
 //! The arguments of tools: their types, as JSON Schema, and their values, read from a call.
 
-use crate::error::{Error, Result};
+use super::error::McpError;
+use crate::error::Result;
 use crate::record;
 use serde_json::{Map, Value, json};
 
@@ -119,7 +120,7 @@ fn rename_aliases(values: &mut Map<String, Value>, parameter: &Parameter) -> Res
     for alias in parameter.aliases {
         let Some(value) = values.remove(*alias) else { continue };
         if values.insert(parameter.name.to_owned(), value).is_some() {
-            return Err(Error::new(format!("{alias}: is given as {} too", parameter.name)));
+            return Err(McpError::GivenTwice { alias, name: parameter.name }.into());
         }
     }
     Ok(())
@@ -144,16 +145,13 @@ impl Arguments {
         let known = |name: &str| parameters.iter().any(|parameter| parameter.name == name);
         if let Some(unknown) = values.keys().find(|name| !known(name)) {
             let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
-            let unknown = record::excerpt(&Value::from(unknown.as_str()).to_string(), 40);
-            return Err(Error::new(format!("there is no argument {unknown}"))
-                .hint(format!("the arguments are {}", names.join(", "))));
+            let name = record::excerpt(&Value::from(unknown.as_str()).to_string(), 40);
+            return Err(McpError::NoArgument { name, arguments: names.join(", ") }.into());
         }
         for parameter in &parameters {
             match values.get(parameter.name) {
                 Some(value) => parameter.check(value)?,
-                None if parameter.is_required => {
-                    return Err(Error::new(format!("{}: is missing", parameter.name)));
-                }
+                None if parameter.is_required => return Err(record::missing(parameter.name)),
                 None => {}
             }
         }
@@ -168,7 +166,7 @@ impl Arguments {
     /// A text that must be there and have words.
     pub(super) fn words(&self, name: &str) -> Result<&str> {
         let text = self.text(name).unwrap_or_default();
-        if text.trim().is_empty() { Err(Error::new(format!("{name}: is empty"))) } else { Ok(text) }
+        if text.trim().is_empty() { Err(record::empty(name)) } else { Ok(text) }
     }
 
     /// A text that must have words; `None` if it is left out.

@@ -162,6 +162,7 @@ fn json_of(id: &RequestId) -> String {
 
 /// The id of an invalid request, as JSON; null if it has none.
 fn id_of(json: &str) -> String {
+    // JSON-RPC 2.0, section 5.1: the id of an error is null where none can be read.
     let request = Object::parse(json).unwrap_or_default();
     let id = request.get("id").filter(|_| request.has("method"));
     let is_id = |json: &&str| serde_json::from_str::<RequestId>(json).is_ok();

@@ -1,12 +1,13 @@
 //! A call: its part of the server, the store that it opens, and its reports of progress.
 
 use super::client_scope::ClientScope;
+use super::error::McpError;
 use super::options::Options;
 use crate::backfill;
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ingest::{self, Ingest};
 use crate::memory::{self, NewSignal, PriorRule};
 use crate::recall_rules::RecallRules;
@@ -59,7 +60,9 @@ impl Server {
 
     /// The embedder for a store; `None` if there is none.
     fn embedder(&self, store: &mut dyn Store) -> Option<Embedder> {
+        // Held while the embedder is made, so that calls that begin together share one.
         let mut held = self.embedder.lock().unwrap_or_else(PoisonError::into_inner);
+        // A search goes by words without it; if the store cannot be read at all, the search itself says so.
         let model = backfill::model_of(store).ok()?;
         let is_current = |held: &Embedder| model.as_deref().is_none_or(|model| model == held.model());
         if !held.as_ref().is_some_and(is_current) {
@@ -110,7 +113,7 @@ impl Call<'_> {
     /// Reports a step. Errors if the client has cancelled the call.
     pub(super) fn step(&self, done: usize, total: Option<usize>, message: impl Into<String>) -> Result<()> {
         if (self.job.is_cancelled)() {
-            return Err(Error::new("the call was cancelled"));
+            return Err(McpError::Cancelled.into());
         }
         (self.job.report)(Progress { done, total, message: message.into() });
         Ok(())

@@ -1,8 +1,9 @@
 //! The scope of a client: that of the flags, else the partition of the project that its root belongs to.
 
+use super::error::McpError;
 use super::options::Options;
 use crate::config::{self, Settings};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::project::Projects;
 use crate::record::{Scope, Scopes};
 use percent_encoding::percent_decode_str;
@@ -23,8 +24,7 @@ impl ClientScope {
     pub(super) fn to_write(&self, session: Option<&str>) -> Result<Scope> {
         let instance = match (self.instance.as_deref(), session) {
             (Some(own), Some(session)) if own != session => {
-                return Err(Error::new(format!("session_id: this server serves the instance {own}"))
-                    .hint("leave session_id out, or start rsv-mcp without --instance"));
+                return Err(McpError::OtherInstance { own: own.to_owned() }.into());
             }
             (own, session) => own.or(session),
         };
@@ -53,12 +53,11 @@ impl ClientScope {
         if self.projects.iter().any(|allowed| allowed == project) {
             return Ok(ClientScope { partition: Some(project.to_owned()), ..self.clone() });
         }
-        let hint = format!("leave project_id out, or start rsv-mcp with --partition {project}");
+        let (project, projects) = (project.to_owned(), self.names(&own).join(", "));
         Err(if self.projects.is_empty() {
-            Error::new(format!("project_id: this server serves the project {own}")).hint(hint)
+            McpError::OtherProject { own, project }.into()
         } else {
-            Error::new(format!("project_id: this server serves no project {project}"))
-                .hint(format!("the projects are {}", self.names(&own).join(", ")))
+            McpError::NoProject { project, projects }.into()
         })
     }
 

@@ -4,9 +4,10 @@
 use super::answer::Answer;
 use super::arguments::Arguments;
 use super::call::Call;
+use super::error::McpError;
 use super::recall::member;
 use crate::backfill;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::link::{self, ClusterRule};
 use crate::merge;
 use crate::record::Object;
@@ -145,6 +146,7 @@ fn clusters(call: &Call, arguments: &Arguments) -> Result<Found> {
     }
     call.step(0, None, "looking for similar memories")?;
     let rule = ClusterRule {
+        // The parameter has a default.
         threshold: arguments.number("similarity_threshold").unwrap_or_default(),
         // 0 is all of them.
         max: Some(arguments.whole("max_clusters")).filter(|max| *max > 0),
@@ -172,7 +174,5 @@ fn merge_one(call: &Call, line: &Object) -> Result<String> {
     let ingested =
         call.ingest(&scope, None, &mut |ingest| ingest.add_object("memory_consolidate", memory.clone()))?;
     let stored = ingested.lines.iter().find(|line| line.word("kind") == Some("memory"));
-    stored
-        .map(|line| member(line, "id"))
-        .ok_or_else(|| Error::new("the memory was forgotten, and is kept out"))
+    Ok(stored.map(|line| member(line, "id")).ok_or(McpError::Forgotten)?)
 }

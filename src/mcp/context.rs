@@ -3,9 +3,10 @@
 use super::answer::{Answer, Item, Listing, ListingContent};
 use super::arguments::Arguments;
 use super::call::Call;
+use super::error::McpError;
 use super::recall::found;
 use crate::chat::fence;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::{self, State};
 use crate::recall_rules::RecallRules;
 use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
@@ -24,10 +25,9 @@ pub(super) const ROOT: &str = "viking://";
 /// instance of the flags.
 pub(super) fn address(call: &Call, uri: &str) -> Result<Address> {
     let address = Address::resolve(uri, &call.scope.partition()?)
-        .map_err(|error| Error::new(error.to_string()).hint("the addresses of this scope: context_list"))?;
+        .map_err(|error| error.hint("the addresses of this scope: context_list"))?;
     if !is_open(call, &address) {
-        return Err(Error::new("uri: it belongs to another instance than that of this server")
-            .hint("start rsv-mcp without --instance"));
+        return Err(McpError::OfOtherInstance.into());
     }
     Ok(address)
 }
@@ -150,17 +150,12 @@ pub(super) fn listing(call: &Call, node: Node, level: u8) -> (Listing, &'static 
 pub(super) fn read(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let address = address(call, arguments.words("uri")?)?;
     let store = &mut *call.open_to_read()?;
-    let Some(node) = node(call, store, &address)? else { return Err(nothing_at(&address)) };
+    let Some(node) = node(call, store, &address)? else { return Err(McpError::NothingAt { address }.into()) };
     let level = u8::try_from(arguments.whole("level")).unwrap_or(2);
     let (listing, what) = listing(call, node, level);
     call.count_uses(&listing.shown);
     let json = ListingContent { uri: Some(address.as_str()), what: Some(what), ..listing.content("records") };
     Ok(Answer::new(listing.text.trim_end(), json))
-}
-
-/// The error for an address without records.
-pub(super) fn nothing_at(address: &Address) -> Error {
-    Error::new(format!("there is nothing at {address}")).hint("context_list lists what there is")
 }
 
 /// Lists the records below an address, without their texts: `rsv-view URI --depth LEVELS --level 0`.

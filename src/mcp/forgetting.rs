@@ -4,9 +4,10 @@ use super::answer::Answer;
 use super::arguments::Arguments;
 use super::call::Call;
 use super::context::address;
-use crate::error::{Error, Result};
+use super::error::McpError;
+use crate::error::Result;
 use crate::forget;
-use crate::record::{SCHEME, Scopes, kinds};
+use crate::record::{SCHEME, Scopes, empty, kinds};
 use crate::store::{self, Select};
 use crate::text::counted;
 use crate::tree;
@@ -28,7 +29,7 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let (uris, ids): (Vec<String>, Vec<String>) =
         arguments.texts("ids").into_iter().partition(|id| id.starts_with(SCHEME));
     if uris.is_empty() && ids.is_empty() {
-        return Err(Error::new("ids: is empty"));
+        return Err(empty("ids"));
     }
     let partition = call.scope.partition()?;
     let store = &mut *call.open_to_write()?;
@@ -50,13 +51,10 @@ pub(super) fn forget(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let named: Vec<&str> = ids.iter().map(String::as_str).collect();
     let readable = store.get(&named, &Select::records(kinds(), own))?;
     if let Some(missing) = ids.iter().find(|id| !readable.iter().any(|record| record.id == **id)) {
-        let missing: String = missing.chars().take(64).collect();
-        return Err(Error::new(format!("there is no record {missing} in this scope; nothing was removed"))
-            .hint("recall, memory_search and context_search give the ids"));
+        return Err(McpError::NoRecord { id: missing.chars().take(64).collect() }.into());
     }
     if found.len() > MAX_REMOVED {
-        return Err(Error::new(format!("{} records would be removed, and were not", found.len()))
-            .hint("rsv-forget removes more than 100 with --yes"));
+        return Err(McpError::TooMany { count: found.len() }.into());
     }
     let removed: Vec<&str> = found.iter().map(String::as_str).collect();
     let count = if removed.is_empty() { 0 } else { store.forget(&removed, call.server.clock.now())? };

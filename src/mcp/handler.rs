@@ -4,11 +4,12 @@ use super::answer::{Answer, error_text};
 use super::arguments::{Arguments, Parameter, schema};
 use super::call::{Call, Job, Progress, Server};
 use super::client_scope::{ClientScope, ScopeRule, partition_of};
+use super::error::McpError;
 use super::options::Options;
 use super::prompts::{PROMPTS, PromptRow};
 use super::resources::{self, TEMPLATES};
 use super::tool_table::{Effect, PROJECT, TOOLS, ToolRow};
-use crate::error::{Error, Result};
+use crate::error::{Context, Error, Result};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, Implementation, InputRequest, InputRequiredResult, InputResponses,
@@ -23,6 +24,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
+
+/// The attempt of a task that did not end: it panicked, which ends nothing but its call.
+const BROKEN: &str = "the call broke off";
 
 /// The time limit for a client to list its roots.
 const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,7 +73,7 @@ impl Handler {
         if self.server.options.reads {
             return Ok(());
         }
-        Err(refused(&Error::new("the token of this client has no right to read"), None))
+        Err(refused(McpError::NoRight, None))
     }
 
     /// The parameters of a tool: where there are several projects, the one of the call too.
@@ -110,6 +114,7 @@ impl Handler {
             ScopeRule::Fixed(scope) => return Ok(Scoped::Known(scope.clone())),
             ScopeRule::Root { instance, projects } => (instance.clone(), projects.clone()),
         };
+        // Held while the client is asked: of calls that begin together, one asks.
         let mut known = self.by_root.lock().await;
         if let Some(scope) = &*known {
             return Ok(Scoped::Known(scope.clone()));
@@ -125,7 +130,7 @@ impl Handler {
         };
         let settings = self.server.settings.clone();
         let found = tokio::task::spawn_blocking(move || partition_of(&roots, &settings)).await;
-        let partition = found.map_err(broken)??;
+        let partition = found.context(BROKEN)??;
         let scope = ClientScope { partition: Some(partition), instance, projects };
         *known = Some(scope.clone());
         Ok(Scoped::Known(scope))
@@ -139,7 +144,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         work: impl FnOnce(&Call) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let slot = self.server.working.clone().acquire_owned().await.map_err(broken)?;
+        let slot = self.server.working.clone().acquire_owned().await.context(BROKEN)?;
         let (sender, mut steps) = mpsc::unbounded_channel();
         let cancelled = context.ct.clone();
         let job = Job {
@@ -156,8 +161,8 @@ impl Handler {
             tokio::select! {
                 biased;
                 Some(step) = steps.recv() => report.tell(step, context).await,
-                done = &mut working => return done.map_err(broken)?,
-                () = context.ct.cancelled() => return Err(Error::new("the call was cancelled")),
+                done = &mut working => return done.context(BROKEN)?,
+                () = context.ct.cancelled() => return Err(McpError::Cancelled.into()),
             }
         }
     }
@@ -214,11 +219,6 @@ impl ProgressReport {
     }
 }
 
-/// The error of a task that did not end: a panic, which ends nothing but its call.
-fn broken(error: impl std::fmt::Display) -> Error {
-    Error::new("the call broke off").because(error)
-}
-
 fn answered(answer: Answer, scope: &ClientScope) -> CallToolResponse {
     let (text, json) = answer.in_scope(scope);
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -231,8 +231,8 @@ fn failed(error: &Error, scope: Option<&ClientScope>) -> CallToolResponse {
 }
 
 /// An error of a request that is no call of a tool.
-fn refused(error: &Error, scope: Option<&ClientScope>) -> ErrorData {
-    ErrorData::invalid_params(error_text(error, scope).trim_end().to_owned(), None)
+fn refused(error: impl Into<Error>, scope: Option<&ClientScope>) -> ErrorData {
+    ErrorData::invalid_params(error_text(&error.into(), scope).trim_end().to_owned(), None)
 }
 
 #[expect(deprecated, reason = "clients of today have roots, and no other way to name a project")]
@@ -249,12 +249,9 @@ fn roots_of_answer(answer: &serde_json::Value) -> Vec<String> {
 
 #[expect(deprecated, reason = "clients of today have roots, and no other way to name a project")]
 async fn listed_roots(context: &RequestContext<RoleServer>) -> Result<Vec<String>> {
-    let hint = "start rsv-mcp with --partition";
     let listed = tokio::time::timeout(ROOTS_TIMEOUT, context.peer.list_roots()).await;
-    let listed = listed.map_err(|_| Error::new("the client does not say what its roots are").hint(hint))?;
-    let listed = listed.map_err(|error| {
-        Error::new("the client does not say what its roots are").because(error).hint(hint)
-    })?;
+    let listed = listed.map_err(|_| McpError::NoRoots)?;
+    let listed = listed.map_err(|error| McpError::RootsFailed { source: error })?;
     Ok(listed.roots.into_iter().map(|root| root.uri).collect())
 }
 
@@ -289,9 +286,7 @@ impl ServerHandler for Handler {
     ) -> std::result::Result<CallToolResponse, ErrorData> {
         let Some(tool) = self.tools().find(|tool| tool.name == request.name) else {
             let names: Vec<&str> = self.tools().map(|tool| tool.name).collect();
-            let error =
-                Error::new("there is no such tool").hint(format!("the tools are {}", names.join(", ")));
-            return Err(refused(&error, None));
+            return Err(refused(McpError::NoTool { tools: names.join(", ") }, None));
         };
         Ok(self.call(tool, request, &context).await)
     }
@@ -304,18 +299,16 @@ impl ServerHandler for Handler {
         self.check_reading()?;
         let from = match request.and_then(|request| request.cursor) {
             None => 0,
-            Some(cursor) => {
-                cursor.parse().map_err(|_| refused(&Error::new("cursor: is none of this server's"), None))?
-            }
+            Some(cursor) => cursor.parse().map_err(|_| refused(McpError::Cursor, None))?,
         };
         let scope = match self.scope(&context, None).await {
             Ok(Scoped::Known(scope)) => scope,
             // A list cannot ask; the resources are listed once a call has asked.
             Ok(Scoped::Ask(_)) => return Ok(ListResourcesResult::with_all_items(Vec::new())),
-            Err(error) => return Err(refused(&error, None)),
+            Err(error) => return Err(refused(error, None)),
         };
         let listed = self.run(scope.clone(), &context, move |call| resources::list(call, from)).await;
-        let (listed, next) = listed.map_err(|error| refused(&error, Some(&scope)))?;
+        let (listed, next) = listed.map_err(|error| refused(error, Some(&scope)))?;
         let resources = listed.into_iter().map(|one| Resource::new(one.uri, one.name).with_mime_type(TEXT));
         let mut list = ListResourcesResult::with_all_items(resources.collect());
         list.next_cursor = next.map(|next| next.to_string());
@@ -342,7 +335,7 @@ impl ServerHandler for Handler {
         let scope = match self.scope(&context, request.input_responses.as_ref()).await {
             Ok(Scoped::Known(scope)) => scope,
             Ok(Scoped::Ask(question)) => return Ok(question.into()),
-            Err(error) => return Err(refused(&error, None)),
+            Err(error) => return Err(refused(error, None)),
         };
         let uri = request.uri.clone();
         match self.run(scope.clone(), &context, move |call| resources::read(call, &uri)).await {
@@ -374,12 +367,12 @@ impl ServerHandler for Handler {
     ) -> std::result::Result<GetPromptResponse, ErrorData> {
         self.check_reading()?;
         let Some(prompt) = PROMPTS.iter().find(|prompt| prompt.name == request.name) else {
-            return Err(refused(&Error::new("there is no such prompt"), None));
+            return Err(refused(McpError::NoPrompt, None));
         };
         let scope = match self.scope(&context, request.input_responses.as_ref()).await {
             Ok(Scoped::Known(scope)) => scope,
             Ok(Scoped::Ask(question)) => return Ok(question.into()),
-            Err(error) => return Err(refused(&error, None)),
+            Err(error) => return Err(refused(error, None)),
         };
         let given = request.arguments.unwrap_or_default();
         let values: Vec<Option<String>> = prompt
@@ -388,7 +381,7 @@ impl ServerHandler for Handler {
             .map(|(name, ..)| given.get(*name).and_then(|value| value.as_str()).map(str::to_owned))
             .collect();
         let text = self.run(scope.clone(), &context, move |call| (prompt.text)(call, &values)).await;
-        let text = text.map_err(|error| refused(&error, Some(&scope)))?;
+        let text = text.map_err(|error| refused(error, Some(&scope)))?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).with_description(prompt.about).into())
     }

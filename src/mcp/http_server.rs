@@ -72,6 +72,7 @@ impl HttpServer {
     /// The partitions that a call may name, by the settings.
     fn projects(&self) -> Vec<String> {
         let list = self.server.settings.text("mcp.projects").unwrap_or_default();
+        // An invalid list names none: that confines each call to its own project.
         Options::projects(&list).unwrap_or_default()
     }
 }

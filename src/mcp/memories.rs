@@ -4,16 +4,20 @@ use super::answer::Answer;
 use super::arguments::Arguments;
 use super::call::Call;
 use super::client_scope::ClientScope;
+use super::error::McpError;
 use super::recall::{found, member, request};
 use crate::chat::fence;
 use crate::distill::{self, Session};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ingest::NewMemory;
 use crate::memory::{self, NewSignal};
 use crate::record::{MEMORY, Object, SignalType, StoredRecord, quote};
 use crate::store::{self, Select};
 use crate::text::counted_verb;
 use serde::Serialize;
+
+/// The error for a memory that was forgotten before.
+const KEPT_OUT: McpError = McpError::KeptOut { what: "memory" };
 
 /// Finds memories: `rsv-search --kind memory QUERY`, and then `rsv-signal --used`.
 pub(super) fn search(call: &Call, arguments: &Arguments) -> Result<Answer> {
@@ -91,16 +95,11 @@ pub(super) fn record(call: &Call, arguments: &Arguments) -> Result<Answer> {
     let scope = call.scope.to_write(None)?;
     let ingested = call.ingest(&scope, None, &mut |ingest| ingest.add_memory(&memory, content))?;
     let stored = stored_memories(call, &ingested.lines)?;
-    let Some(stored) = stored.first() else { return Err(kept_out()) };
+    let Some(stored) = stored.first() else { return Err(KEPT_OUT.into()) };
     let (outcome, tags) = (outcome.to_owned(), Some(stored.member_texts("tags")));
     let recorded = StoredMemory { outcome, tags, ..StoredMemory::of(stored) };
     let text = format!("recorded, id {}, confidence {:.2}", stored.id, recorded.confidence);
     Ok(Answer::new(ingested.with_notes(text), recorded))
-}
-
-fn kept_out() -> Error {
-    Error::new("the memory is not stored: it was forgotten, and is kept out")
-        .hint("rsv-ingest --allow-return stores it again")
 }
 
 /// The memories among stored lines, as they are in the store, with their derived members.
@@ -149,7 +148,7 @@ fn signal(
 ) -> Result<(StoredRecord, ClientScope)> {
     let id = arguments.text("memory_id").unwrap_or_default();
     if id.trim().is_empty() {
-        return Err(Error::new("memory_id: memory ID cannot be empty"));
+        return Err(McpError::EmptyId.into());
     }
     let session_id = arguments.text("session_id").filter(|id| !id.is_empty()).map(str::to_owned);
     let signal = NewSignal { signal_type, positive, session_id };
@@ -167,8 +166,7 @@ fn signal(
             return Ok((memory, project));
         }
     }
-    Err(Error::new("memory_id: memory not found")
-        .hint("memory_search and recall give the ids of the memories of this project"))
+    Err(McpError::NoMemory.into())
 }
 
 /// Makes memories of a session: `rsv-distill | rsv-ingest` of its summary.
@@ -184,7 +182,7 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
     arguments.words("approach")?;
     let tags: Vec<String> = arguments.texts("tags").iter().map(|tag| quote(tag)).collect();
     if tags.is_empty() {
-        return Err(Error::new("tags: is empty").hint("give at least one word"));
+        return Err(McpError::NoTags.into());
     }
     line.set("tags", format!("[{}]", tags.join(",")));
     if let Some(ms) = arguments.whole_if_given("duration_ms") {
@@ -202,7 +200,7 @@ pub(super) fn session_end(call: &Call, arguments: &Arguments) -> Result<Answer> 
     })?;
     let stored = stored_memories(call, &ingested.lines)?;
     if stored.is_empty() {
-        return Err(kept_out());
+        return Err(KEPT_OUT.into());
     }
     let ids: Vec<&str> = stored.iter().map(|memory| memory.id.as_str()).collect();
     let message =

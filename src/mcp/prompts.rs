@@ -4,8 +4,8 @@ use super::answer::{Item, Listing};
 use super::call::Call;
 use super::recall::for_task;
 use crate::chat::fence;
-use crate::error::{Error, Result};
-use crate::record::{MEMORY, StoredRecord};
+use crate::error::Result;
+use crate::record::{MEMORY, StoredRecord, empty};
 
 /// A prompt.
 pub(super) struct PromptRow {
@@ -42,7 +42,7 @@ pub(super) const PROMPTS: &[PromptRow] = &[
 fn recall(call: &Call, arguments: &[Option<String>]) -> Result<String> {
     let task = arguments.first().cloned().flatten().unwrap_or_default();
     if task.trim().is_empty() {
-        return Err(Error::new("task: is empty"));
+        return Err(empty("task"));
     }
     let max_tokens = call.server.options.max_tokens / 2;
     let found = for_task(call, &task, RECALLED)?;

@@ -3,13 +3,14 @@
 use super::answer::{Answer, Item, Listing, ListingContent};
 use super::arguments::Arguments;
 use super::call::Call;
+use super::error::McpError;
 use crate::chat::fence;
 use crate::cli;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::recall_rules;
 use crate::record::{
-    ACTION, ActionFilter, Hit, MEMORY, MESSAGE, Object, RecallRule, RecordKind, Role, StoredRecord,
-    kind_named,
+    ACTION, ActionFilter, Hit, MEMORY, MESSAGE, Object, RecallRule, RecordKind, Role, StoredRecord, invalid,
+    kind_named, missing,
 };
 use crate::search::{Ranking, Request};
 use crate::store::{self, Select};
@@ -18,14 +19,14 @@ use serde::Serialize;
 
 /// Stores a text as a message: `rsv-ingest --role ROLE TEXT`.
 pub(super) fn remember(call: &Call, arguments: &Arguments) -> Result<Answer> {
+    // `Arguments::check` admits known words only, here and below.
     let role: Role = arguments.text("role").unwrap_or("user").parse().unwrap_or(Role::User);
     let scope = call.scope.to_write(arguments.text("session_id"))?;
     let text = arguments.words("text")?;
     let ingested =
         call.ingest(&scope, arguments.text("corrects"), &mut |ingest| ingest.add_text(role, text))?;
     let Some(stored) = ingested.lines.iter().find(|line| line.word("kind") == Some("message")) else {
-        return Err(Error::new("the text is not stored: it was forgotten, and is kept out")
-            .hint("rsv-ingest --allow-return stores it again"));
+        return Err(McpError::KeptOut { what: "text" }.into());
     };
     let id = member(stored, "id");
     let remembered = Remembered {
@@ -72,9 +73,7 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
         failed: arguments.flag("failed"),
     };
     let kinds = match (kinds.is_empty(), actions.is_empty()) {
-        (false, false) if kinds != [&ACTION] => {
-            return Err(Error::new("kinds: file, command and failed find actions").hint("leave out kinds"));
-        }
+        (false, false) if kinds != [&ACTION] => return Err(McpError::NotActions.into()),
         (false, _) => kinds,
         (true, false) => vec![&ACTION],
         (true, true) => vec![&MESSAGE, &MEMORY],
@@ -87,7 +86,7 @@ pub(super) fn recall(call: &Call, arguments: &Arguments) -> Result<Answer> {
         ..Select::records(kinds, scopes)
     };
     let mut request = match arguments.text("query") {
-        None if actions.is_empty() => return Err(Error::new("query: is missing")),
+        None if actions.is_empty() => return Err(missing("query")),
         None => by(Ranking::Keyword, Request::new("", which, arguments.whole("limit"))),
         Some(_) => request(arguments, which)?,
     };
@@ -104,9 +103,7 @@ pub(super) fn recall_when(call: &Call, arguments: &Arguments) -> Result<Answer> 
     let id = store::full_id(store, arguments.words("id")?, &scopes)?;
     let stored = recall_rules::store_rule(store, &[id], rule, &scopes, &call.server.clock)?;
     let Some(message) = stored.into_iter().flatten().next() else {
-        return Err(
-            Error::new("id: message not found").hint("recall gives the ids of the messages of this project")
-        );
+        return Err(McpError::NoMessage.into());
     };
     let when = match rule {
         RecallRule::Always => "for every request",
@@ -136,9 +133,9 @@ fn by(ranking: Ranking, request: Request) -> Request {
 pub(super) const RANKINGS: &[&str] = &["auto", "keyword", "any", "semantic", "hybrid"];
 
 /// A time as the flags of the command line have it; `None` if it is left out.
-fn time(arguments: &Arguments, name: &str) -> Result<Option<i64>> {
+fn time(arguments: &Arguments, name: &'static str) -> Result<Option<i64>> {
     let time = arguments.text(name).map(cli::time).transpose();
-    time.map_err(|error| Error::new(format!("{name}: {error}")))
+    time.map_err(|error| invalid(name, error))
 }
 
 /// The answer to a search: the records that were found, as far as they fit. The memories among them count as

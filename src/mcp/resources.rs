@@ -2,8 +2,9 @@
 
 use super::answer::Listing;
 use super::call::Call;
-use super::context::{ROOT, address, listing, node, nothing_at};
-use crate::error::{Error, Result};
+use super::context::{ROOT, address, listing, node};
+use super::error::McpError;
+use crate::error::Result;
 use crate::record::Address;
 use crate::tree;
 
@@ -50,12 +51,12 @@ pub(super) fn read(call: &Call, uri: &str) -> Result<Listing> {
         if is_memories {
             return Ok(Listing::new(Vec::new(), "", 0));
         }
-        return Err(nothing_at(&address));
+        return Err(McpError::NothingAt { address }.into());
     };
     let (listing, _) = listing(call, found, 2);
     call.count_uses(&listing.shown);
     if listing.shown.is_empty() {
-        return Err(Error::new("what lies there does not fit into an answer").hint("rsv-mcp --max-tokens"));
+        return Err(McpError::TooLong.into());
     }
     Ok(listing)
 }

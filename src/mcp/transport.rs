@@ -58,6 +58,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
                 Ok(None) => {}
                 Err(_) => continue,
             }
+            // A client whose input breaks off has gone, as at its end: no answer would reach it.
             if self.input.read_buf(&mut self.buffer).await.ok()? == 0 {
                 return None;
             }
@@ -90,6 +91,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
 }
 
 async fn write<W: AsyncWrite + Unpin>(output: Arc<Mutex<Option<W>>>, mut line: String) -> io::Result<()> {
+    // Held until the line is whole: the lines of calls do not mix.
     let mut output = output.lock().await;
     let Some(output) = &mut *output else { return Err(io::ErrorKind::NotConnected.into()) };
     line.push('\n');
@@ -123,6 +125,7 @@ where
             if let Some(writing) = &mut self.writing {
                 let written = writing.await;
                 self.writing = None;
+                // The output is closed: nobody reads the answers to further messages.
                 written.ok()?;
             }
             if let Some(message) = self.received.pop_front() {

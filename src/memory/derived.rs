@@ -121,6 +121,7 @@ fn derive_batch(
     let last_signals = store.last_times(&SIGNAL, &judged)?;
     let mut consolidated = BTreeMap::new();
     for link in store.links(&ids, Some(CONSOLIDATED_INTO))? {
+        // A link without a time is older than any other.
         let into = (link.timestamp.unwrap_or_default(), link.to);
         let newest = consolidated.entry(link.from).or_insert_with(|| into.clone());
         if *newest < into {
@@ -129,6 +130,7 @@ fn derive_batch(
     }
     for memory in memories {
         let evidence = sums.get(&memory.id).map(Evidence::from_sums).unwrap_or_default();
+        // `record::memory` gives each memory a prior.
         let prior = memory.members.valid_number("prior").unwrap_or_default();
         let beta = Beta::new(prior, rule, &weights[&memory.scope.partition], &evidence);
         let into = consolidated.get(&memory.id);

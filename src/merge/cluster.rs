@@ -94,6 +94,7 @@ impl Cluster {
     pub(super) fn by_confidence(&self) -> Vec<&StoredRecord> {
         let mut members: Vec<&StoredRecord> = self.members.iter().collect();
         members.sort_by(|one, other| {
+            // JSON has no NaN.
             confidence_of(other).partial_cmp(&confidence_of(one)).unwrap_or(Ordering::Equal)
         });
         members

@@ -141,6 +141,7 @@ impl Decided {
     ) -> Object {
         let uses = near.members.valid_integer("usage_count").unwrap_or_default().max(0).unsigned_abs();
         let prior = consolidated_prior(&[(confidence_of(near), uses), (Origin::Extracted.prior(None), 0)]);
+        // Only for the id: a line without a time gets one when it is stored.
         let timestamp = candidate.line.valid_integer("timestamp").unwrap_or_default();
         let mut tags = near.member_texts("tags");
         tags.extend(texts_of(&candidate.line, "tags"));

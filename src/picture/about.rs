@@ -26,6 +26,7 @@ pub(super) fn about(
     topic: &str,
     diagnostics: &Diagnostics,
 ) -> Result<Vec<String>> {
+    // Without a model the topic is searched by its words.
     let mut embedder = backfill::embedder(store, settings, Workload::Few, diagnostics).ok();
     let catch_up = CatchUp { limit: backfill::catch_up_limit(settings), diagnostics };
     let by = embedder.as_mut().map_or(By::Any, |embedder| By::Both(embedder, Some(catch_up)));

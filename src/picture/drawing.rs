@@ -4,13 +4,20 @@ use super::about::about;
 use super::graph::{Graph, GraphOptions};
 use crate::cli::{Common, Io};
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Result, failures};
 use crate::link::{self, synapse};
 use crate::record::{Reach, Scopes};
 use crate::store::{Select, Store};
 
 /// The greatest number of messages of a picture: more make none, and take minutes to place.
 pub const MAX_NODES: usize = 3000;
+
+// The reason why some messages cannot be drawn.
+failures! { enum DrawingError {
+    AllNodes { format: String } ("--nodes all needs --format json, not {format}")
+        => "--nodes {MAX_NODES} shows the most that a picture can",
+    AllAbout ("--nodes all shows every message, not those about something") => "leave --nodes or --about out",
+} }
 
 /// Which messages are drawn, and how.
 #[derive(Clone, Debug)]
@@ -40,8 +47,7 @@ impl GraphDrawing {
             Some(nodes) => nodes,
             None if format == "json" => return self.whole(store, scopes),
             None => {
-                return Err(Error::new(format!("--nodes all needs --format json, not {format}"))
-                    .hint(format!("--nodes {MAX_NODES} shows the most that a picture can")));
+                return Err(DrawingError::AllNodes { format: self.format.clone() }.into());
             }
         };
         let which = self.selection(store, settings, scopes, io)?;
@@ -60,8 +66,7 @@ impl GraphDrawing {
     /// All messages and links, as they are stored.
     fn whole(&self, store: &mut dyn Store, scopes: &Scopes) -> Result<String> {
         if self.about.is_some() {
-            return Err(Error::new("--nodes all shows every message, not those about something")
-                .hint("leave --nodes or --about out"));
+            return Err(DrawingError::AllAbout.into());
         }
         let graph = match &self.around {
             Some(id) => link::Graph::around(store, scopes, id, self.hops)?,

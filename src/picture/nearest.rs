@@ -157,6 +157,7 @@ fn of_words(text: &str, weights: &HashMap<String, f32>) -> Vec<f32> {
     for key in keys {
         let hash = fnv(key.as_bytes());
         let sign = if hash & 1 == 0 { 1.0 } else { -1.0 };
+        // A word without a weight is in one unit alone, and makes it like no other.
         vector[(hash >> 1) as usize % WORD_DIM] += sign * weights.get(&key).copied().unwrap_or_default();
     }
     vector

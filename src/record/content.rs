@@ -14,7 +14,7 @@ pub const LINE_ENDS: [char; 10] =
 #[derive(Clone, PartialEq, Debug)]
 pub enum Content {
     Text(String),
-    /// OpenAI's array of parts (text, images, …) as unchanged JSON text.
+    /// OpenAI's array of parts (text, images, …) as unchanged JSON text, which was parsed as such before.
     Parts(Box<str>),
     /// Nothing but tool calls.
     Null,

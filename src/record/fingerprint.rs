@@ -43,6 +43,7 @@ impl Fingerprint {
 
     fn key_of(&self, window: i64) -> i64 {
         let digest = digest::bytes(&[&self.digest, &window.to_string()]);
+        // A digest has 32 bytes.
         digest.first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
     }
 }

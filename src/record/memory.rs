@@ -77,6 +77,7 @@ impl Origin {
     /// The origin of a memory.
     pub fn of(memory: &StoredRecord) -> Origin {
         let name = memory.members.valid_text("origin");
+        // `read` gives each memory one, and refuses others.
         name.and_then(|name| Origin::named(&name)).unwrap_or(Origin::Explicit)
     }
 
@@ -268,7 +269,7 @@ impl StoredRecord {
             .unwrap_or_else(|| STRATEGY.to_owned())
     }
 
-    /// A text among the members; empty if there is none.
+    /// A text among the members; empty if there is none. Those of a stored record were checked before.
     pub fn member_text(&self, name: &str) -> String {
         self.members.valid_text(name).unwrap_or_default()
     }

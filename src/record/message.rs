@@ -144,6 +144,7 @@ impl Draft {
     /// provider's `id`, have another meaning there and are dropped. Fails if its role is unknown, or its
     /// content neither text nor parts.
     pub fn from_body(message: Object) -> Result<Draft> {
+        // Only the message of an answer may leave its role out.
         let role = message.text("role")?.unwrap_or_else(|| Role::Assistant.name().to_owned()).parse()?;
         let content = Content::from_message(&message)?;
         let mut draft = Draft::from_members(role, message);

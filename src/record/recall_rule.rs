@@ -60,6 +60,7 @@ impl RecallRule {
 
     /// The rule in a record of the kind.
     pub fn of(record: &StoredRecord) -> RecallRule {
+        // Another rule is refused when it is read.
         RecallRule::named(&record.member_text(RULE)).unwrap_or_default()
     }
 }

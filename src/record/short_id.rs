@@ -30,6 +30,7 @@ pub fn unique_prefix(id: &str) -> String {
 /// The first 8 bytes of that digest, as a big-endian number, by which a store finds the record.
 pub fn digest_number(id: &str) -> i64 {
     let digest: [u8; 32] = Sha256::digest(id.as_bytes()).into();
+    // It has 32 bytes.
     digest.first_chunk().copied().map_or(0, i64::from_be_bytes)
 }
 

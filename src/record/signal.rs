@@ -81,6 +81,7 @@ impl SignalType {
     }
 
     fn row(self) -> (&'static str, SignalType, [&'static str; 2]) {
+        // Each type has its row.
         TYPES.into_iter().find(|(_, known, _)| *known == self).unwrap_or(TYPES[0])
     }
 
@@ -90,6 +91,7 @@ impl SignalType {
 
     /// The type of a signal.
     pub fn of(signal: &StoredRecord) -> SignalType {
+        // A signal of another type is refused when it is read.
         SignalType::named(&signal.member_text("type")).unwrap_or(SignalType::Explicit)
     }
 }

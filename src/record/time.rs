@@ -98,6 +98,7 @@ impl Display for Rfc3339 {
 
 /// The year and the month, 1 to 12, of a time in UTC.
 pub fn year_and_month(ms: i64) -> (i64, u8) {
+    // Times of records are within the years 1 to 9999 (`checked`).
     let time = utc(ms).unwrap_or_default();
     (time.year().into(), time.month().unsigned_abs())
 }

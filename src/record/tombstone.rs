@@ -234,6 +234,7 @@ impl Tombstone {
     /// The names that its partition had before, oldest first: its digests may be those of the record in any
     /// of them.
     pub fn former_partitions(&self) -> Vec<String> {
+        // Another value is refused when it is read.
         texts(&self.extra, WAS).ok().flatten().unwrap_or_default()
     }
 

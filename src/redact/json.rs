@@ -143,5 +143,6 @@ fn unquoted(string: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Cow::Borrowed(inner);
     }
+    // Its spelling is searched for secrets all the same.
     serde_json::from_str(string).map_or(Cow::Borrowed(inner), Cow::Owned)
 }

@@ -222,6 +222,7 @@ impl Check {
         match text {
             "password" => Check::Password,
             "token" => Check::Token,
+            // Without a number any entropy will do.
             entropy => Check::Entropy(entropy.parse().unwrap_or_default()),
         }
     }

@@ -93,32 +93,11 @@ pub(super) fn is_token(value: &str, place: Place) -> bool {
 
 /// Whether a text is a placeholder for a secret to fill in, or for a redacted one.
 fn is_placeholder(value: &str) -> bool {
+    #[rustfmt::skip]
     static WORDS: Words = Words::of(&[
-        "your",
-        "example",
-        "changeme",
-        "change-me",
-        "change_me",
-        "changeit",
-        "change.",
-        "placeholder",
-        "redacted",
-        "xxxx",
-        "***",
-        "...",
-        "dummy",
-        "sample",
-        "insert",
-        "replace",
-        "todo",
-        "fixme",
-        "abcdef",
-        "123456",
-        "${",
-        "{{",
-        "$(",
-        "<%",
-        "{%",
+        "your", "example", "changeme", "change-me", "change_me", "changeit", "change.", "placeholder",
+        "redacted", "xxxx", "***", "...", "dummy", "sample", "insert", "replace", "todo", "fixme",
+        "abcdef", "123456", "${", "{{", "$(", "<%", "{%",
     ]);
     let is_between = |begin: char, end: char| value.starts_with(begin) && value.ends_with(end);
     let is_variable = |name: &str| {

@@ -16,6 +16,7 @@ impl Words {
 
     /// Whether one of them is in a text.
     pub(super) fn are_in(&self, text: &str) -> bool {
+        // It fails only for more patterns than memory holds.
         let build = || AhoCorasick::builder().ascii_case_insensitive(true).build(self.words).ok();
         self.searcher.get_or_init(build).as_ref().is_some_and(|searcher| searcher.is_match(text))
     }

@@ -73,6 +73,7 @@ pub(super) fn other_partitions(
         let more = counted((counts.len() - MAX_NAMED) as u64, "more partition");
         text += &format!(", and some in {more}");
     }
+    // No shell can be given a zero byte, which is all that cannot be quoted.
     let quoted = shlex::try_quote(first).unwrap_or_default();
     Ok(Some(format!("{text}; to search there: -p {quoted}")))
 }

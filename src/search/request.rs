@@ -108,6 +108,7 @@ impl<'a> Request<'a> {
 
     /// The partition whose tree is searched.
     pub(super) fn partition(&self) -> &str {
+        // A search in the tree is of one partition; no address is below that of an empty name.
         self.which.scopes.partition().unwrap_or_default()
     }
 

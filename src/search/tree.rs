@@ -259,6 +259,7 @@ impl StoredRecord {
         if self.kind != &MEMORY {
             return None;
         }
+        // A partition whose name cannot be a segment has no tree.
         let memories = Address::memories(&self.scope.partition).ok()?;
         let own = self.address().ok().filter(|address| address.is_below(&memories));
         own.or_else(|| memories.join(&self.category()).ok()?.join(&self.id).ok())

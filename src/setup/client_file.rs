@@ -106,6 +106,7 @@ pub(super) fn lines_to_add(servers: &Servers, entry: &str) -> String {
 pub(super) fn replace(file: &Path, text: &str) -> Result<()> {
     let cannot = format!("cannot write {}", file.display());
     let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    // Settings of clients hold keys: a new file is the owner's alone.
     let mode = fs::metadata(&target).map_or(0o600, |old| old.permissions().mode());
     if let Some(directory) = target.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(directory).context(&cannot)?;

@@ -1,9 +1,10 @@
 //! One record, and what is around it: its neighbours, its turn, its conversation.
 
 use super::Viewer;
+use super::error::ShowError;
 use super::last::MAX_WITH_HEADS;
 use crate::cli::{Layout, Outcome};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::import::resume_command;
 use crate::memory::{self, PriorRule};
 use crate::record::{ACTION, MEMORY, MESSAGE, Scopes, SessionSummary, StoredRecord, kinds};
@@ -37,7 +38,7 @@ impl Viewer<'_> {
     pub fn turn(&mut self, id: &str, scopes: &Scopes) -> Result<Outcome> {
         let record = self.record_of(id, scopes)?;
         if !record.kind.traced {
-            return Err(Error::new(format!("--turn: a {} belongs to no turn", record.kind.name)));
+            return Err(ShowError::Untraced { kind: record.kind.name }.into());
         }
         let which = Select {
             trace_id: Some(record.trace_id.clone()),
@@ -105,10 +106,6 @@ impl Viewer<'_> {
     fn record_of(&mut self, id: &str, scopes: &Scopes) -> Result<StoredRecord> {
         let id = &store::full_id(&mut *self.store, id, scopes)?;
         let found = self.store.get(&[id], &Select::records(kinds(), scopes.clone()))?.pop();
-        found.ok_or_else(|| {
-            Error::new(format!("there is no record {id}")).hint(
-                "rsv-search and rsv-view show the short ids of messages on a terminal, and their ids in a pipe",
-            )
-        })
+        Ok(found.ok_or_else(|| ShowError::Missing { id: id.clone() })?)
     }
 }

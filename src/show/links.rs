@@ -1,10 +1,11 @@
 //! The graph of messages and the likeness of memories, as rsv-link prints them.
 
+use super::error::ShowError;
 use crate::backfill;
 use crate::cli::{BadLines, Io, Outcome};
 use crate::config::Settings;
 use crate::embed::{Embedder, Workload};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::link::synapse::Plan;
 use crate::link::{self, ClusterRule, Graph, Nearness, Stats, Tie};
 use crate::memory::PriorRule;
@@ -147,8 +148,7 @@ fn embed_memories(store: &mut dyn Store, settings: &Settings, scopes: &[Scopes],
         Ok(None) | Err(_) => return Ok(()),
     };
     if let Some(model) = backfill::model_of(store)?.filter(|model| model != embedder.model()) {
-        let error = Error::new(format!("the vectors of this store are of {model}, which is not installed"));
-        return Err(error.hint("rsv-embed --replay"));
+        return Err(ShowError::NotInstalled { model }.into());
     }
     let bar = RefCell::new(io.progress());
     let mut report = |done, of| bar.borrow_mut().set("embedding", done, Some(of));

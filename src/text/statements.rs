@@ -133,26 +133,10 @@ fn sentences(text: &str) -> Vec<&str> {
 }
 
 /// The words that begin another clause.
+#[rustfmt::skip]
 const CONJUNCTIONS: &[&str] = &[
-    "but",
-    "so",
-    "because",
-    "since",
-    "although",
-    "though",
-    "while",
-    "aber",
-    "weil",
-    "denn",
-    "sondern",
-    "pero",
-    "porque",
-    "sino",
-    "mais",
-    "però",
-    "mas",
-    "но",
-    "потому",
+    "but", "so", "because", "since", "although", "though", "while", "aber", "weil", "denn", "sondern",
+    "pero", "porque", "sino", "mais", "però", "mas", "но", "потому",
 ];
 
 /// The clauses of a sentence: between commas, colons, brackets and dashes, and before some conjunctions.

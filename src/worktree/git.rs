@@ -204,8 +204,8 @@ impl<'a> Git<'a> {
         command.arg("-C").arg(self.root).args(OPTIONS).args(words.map(OsString::from));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
-        // Few words, which a pipe holds.
-        child.stdin.take()?.write_all(&input).ok()?;
+        // Few words, which a pipe holds. A git that has ended already reads none; `finish` reaps it.
+        let _ = child.stdin.take()?.write_all(&input);
         let output = child.stdout.take()?;
         let (sender, receiver) = sync_channel(1);
         thread::spawn(move || {
@@ -234,6 +234,7 @@ impl<T> Running<T> {
             let _ = self.child.kill();
         }
         let is_whole = in_time.is_ok();
+        // What is not known in time counts as not found; recall does not wait for it.
         let bytes = in_time.or_else(|_| self.receiver.recv_timeout(GRACE)).unwrap_or_default();
         if bytes.len() as u64 >= MAX_OUTPUT {
             let _ = self.child.kill();
@@ -286,6 +287,7 @@ fn lines(output: &str, is_whole: bool) -> Vec<String> {
 /// A commit of the log: its time, then its changes.
 fn parse_commit(text: &str) -> Changes {
     let mut fields = text.split('\0');
+    // A commit without a time is older than all that is asked about.
     let time = fields.next().and_then(|time| time.trim().parse().ok()).unwrap_or_default();
     Changes { time, changes: parse_changes(&mut fields) }
 }

@@ -125,6 +125,7 @@ fn partitions(store: &mut dyn Store) -> Result<Vec<String>> {
 impl Prober<'_> {
     fn vector(&mut self, question: &str) -> Option<QuestionVector> {
         let embedder = self.embedder.as_mut()?;
+        // A question that cannot be embedded is asked by words, as all are without a model.
         let numbers = embedder.embed_question(question).ok()?;
         let min_similarity = f64::from(embedder.min_similarity());
         Some(QuestionVector { model: embedder.model().to_owned(), numbers, min_similarity })

@@ -253,6 +253,7 @@ fn root<'a>(paths: impl Iterator<Item = &'a String>) -> String {
         };
         root = Some(common.to_owned());
     }
+    // Without paths there is none, and nothing to shorten.
     let root = root.unwrap_or_default();
     let above = root.trim_end_matches('/').rfind('/').map_or("", |slash| &root[..=slash]);
     if above.len() < MIN_ROOT_BYTES { String::new() } else { above.to_owned() }

@@ -62,6 +62,7 @@ pub(super) fn descend(
         let children = tree.children.get(&address).into_iter().flatten();
         steps.push(Step::Directory { uri: address.clone(), score, children: children.clone().count() });
         for child in children {
+            // A directory that matches by its children only has no score of its own.
             let own = tree.positions.get(child).map(|at| candidates[*at].own);
             let total = OWN_SHARE * own.unwrap_or_default() + (1.0 - OWN_SHARE) * score;
             if let Some(at) = tree.positions.get(child) {
