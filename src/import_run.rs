@@ -1,5 +1,6 @@
 //! An import from the first line to its report, for the tools that read files of other programs.
 
+mod error;
 mod found;
 mod history;
 mod inputs;

@@ -8,6 +8,7 @@ mod container;
 mod decode;
 mod docx;
 mod epub;
+mod error;
 mod extract;
 mod file;
 mod flow;

@@ -173,7 +173,7 @@ const OLLAMA_PORT: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));
-    let none = || Error::new(format!("cannot find {host}: it has no address"));
+    let none = || Error::attempt(format!("cannot find {host}"), "it has no address");
     let found = found.and_then(|mut found| found.next().ok_or_else(none));
     found.map_err(|e| e.hint("give an address of this machine, such as 127.0.0.1, and the port with --port"))
 }

@@ -3,7 +3,7 @@
 use super::messages::end;
 use super::options::LineOptions;
 use crate::cli::{Io, Outcome};
-use crate::error::{Error, Result};
+use crate::error::{Context, Result};
 use crate::store::{ChangeNumbers, Cursor, Damage, Select, Store};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Cursors<'_> {
         // A cursor that is left from a run whose import failed would say that this one has ended.
         match std::fs::remove_file(file) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::new(format!("cannot write {}", file.display())).because(error));
+                return Err(error).context(format_args!("cannot write {}", file.display()));
             }
             _ => {}
         }

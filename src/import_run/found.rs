@@ -1,8 +1,9 @@
 //! The files of other programs in the home directory, as they are offered for an import.
 
+use super::error::ImportRunError;
 use crate::cli::{self, Io, Outcome};
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::import::{self, FoundFiles, HomePlaces};
 use crate::text::counted;
 use std::ops::ControlFlow;
@@ -29,9 +30,7 @@ pub fn offer(
 }
 
 fn home(settings: &Settings) -> Result<PathBuf> {
-    settings.places().home.ok_or_else(|| {
-        Error::new("cannot find the home directory: HOME is not set").hint("set HOME, or name the files")
-    })
+    settings.places().home.ok_or_else(|| ImportRunError::NoHome.into())
 }
 
 /// The places in which programs keep their files.
@@ -66,25 +65,21 @@ fn nothing_found(places: &HomePlaces) -> String {
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
     let files: usize = found.iter().map(|found| found.files).sum();
-    io.confirm(&format!("Import {}?", counted(files as u64, "file")))?.ok_or_else(|| {
-        Error::new("cannot ask whether to import: there is no terminal")
-            .hint("run the commands that --find prints")
-    })
+    let answer = io.confirm(&format!("Import {}?", counted(files as u64, "file")))?;
+    answer.ok_or_else(|| ImportRunError::NoTerminal.into())
 }
 
 /// The directories to watch: those that are named, else those in which programs keep sessions.
 pub fn directories(named: &[PathBuf], settings: &Settings) -> Result<Vec<PathBuf>> {
     if let Some(file) = named.iter().find(|path| !path.is_dir()) {
-        let error = Error::new(format!("cannot watch {}: is no directory", file.display()));
-        return Err(error.hint("name the directories in which a program keeps its sessions"));
+        return Err(ImportRunError::NotADirectory { path: file.clone() }.into());
     }
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
     let found = import::session_directories(&home_places(settings)?);
     if found.is_empty() {
-        let error = Error::new("no program keeps sessions in the home directory");
-        return Err(error.hint("name the directories to watch"));
+        return Err(ImportRunError::NoSessions.into());
     }
     Ok(found)
 }
