@@ -403,7 +403,7 @@ pub fn yes_or_no(answer: &str) -> Option<bool> {
     NO.contains(&answer.as_str()).then_some(false)
 }
 
-/// The beginning of a line, which an answer ends.
+/// The beginning of a line, which an answer ends; without standard error the answer is read all the same.
 fn prompt(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
@@ -422,7 +422,7 @@ impl EchoOff {
         std::thread::spawn(move || {
             for signal in &mut signals {
                 EchoOff(shown.clone()).end();
-                let _ = emulate_default_handler(signal);
+                let _ = emulate_default_handler(signal); // Ends the process.
             }
         });
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;

@@ -15,14 +15,10 @@ pub(super) struct Cursors<'a> {
     next: Option<(Cursor, &'a Path)>,
 }
 
-impl Cursors<'_> {
+impl<'a> Cursors<'a> {
     /// Reads the cursor of the export before, and takes that of the next one. Records written meanwhile are
     /// in both.
-    pub(super) fn begin<'a>(
-        options: &'a LineOptions,
-        which: &Select,
-        store: &mut dyn Store,
-    ) -> Result<Cursors<'a>> {
+    pub(super) fn begin(options: &'a LineOptions, which: &Select, store: &mut dyn Store) -> Result<Self> {
         let selection = selection(options, which);
         let mut changed_since = None;
         if let Some(file) = &options.new_since
