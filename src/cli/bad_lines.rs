@@ -69,8 +69,7 @@ impl BadLines {
             return ControlFlow::Continue(());
         }
         self.withheld.clear();
-        let help =
-            self.hint.take().unwrap_or_else(|| "each line is a JSON object: man 5 rsv-record".to_owned());
+        let help = self.hint.take().unwrap_or_else(|| "each line is a JSON object: man 5 rsv-record".into());
         io.fault(&CliError::BadInput { lines: LEADING_LINES, help }.into());
         ControlFlow::Break(())
     }

@@ -29,11 +29,10 @@ impl<'a> Cursors<'a> {
         }
         let Some(file) = options.next.as_deref() else { return Ok(Cursors { changed_since, next: None }) };
         // A cursor that is left from a run whose import failed would say that this one has ended.
-        match std::fs::remove_file(file) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).context(format_args!("cannot write {}", file.display()));
-            }
-            _ => {}
+        if let Err(error) = std::fs::remove_file(file)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error).context(format_args!("cannot write {}", file.display()));
         }
         Ok(Cursors { changed_since, next: Some((Cursor::now(store, &selection)?, file)) })
     }

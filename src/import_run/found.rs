@@ -9,13 +9,9 @@ use crate::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Prints the files of other programs, with the commands that import them; with `imports`, asks whether to
+/// Prints the files of other programs, with the commands that import them; with `asks`, asks whether to
 /// import them. Breaks if they are not to be imported, or there are none.
-pub fn offer(
-    imports: bool,
-    settings: &Settings,
-    io: &mut Io,
-) -> Result<ControlFlow<Outcome, Vec<FoundFiles>>> {
+pub fn offer(asks: bool, settings: &Settings, io: &mut Io) -> Result<ControlFlow<Outcome, Vec<FoundFiles>>> {
     let places = home_places(settings)?;
     let found = import::find(&places);
     print_found(&found, io)?;
@@ -23,20 +19,17 @@ pub fn offer(
         io.note(nothing_found(&places));
         return Ok(ControlFlow::Break(Outcome::No));
     }
-    if !imports || !wants_import(&found, io)? {
+    if !asks || !wants_import(&found, io)? {
         return Ok(ControlFlow::Break(Outcome::Yes));
     }
     Ok(ControlFlow::Continue(found))
 }
 
-fn home(settings: &Settings) -> Result<PathBuf> {
-    settings.places().home.ok_or_else(|| ImportRunError::NoHome.into())
-}
-
 /// The places in which programs keep their files.
 fn home_places(settings: &Settings) -> Result<HomePlaces> {
     let paths = settings.places();
-    Ok(HomePlaces { home: home(settings)?, moved: paths.moved, downloads: paths.downloads })
+    let home = paths.home.ok_or(ImportRunError::NoHome)?;
+    Ok(HomePlaces { home, moved: paths.moved, downloads: paths.downloads })
 }
 
 /// Prints the files of other programs, and the command for each.
@@ -65,8 +58,9 @@ fn nothing_found(places: &HomePlaces) -> String {
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
     let files: usize = found.iter().map(|found| found.files).sum();
-    let answer = io.confirm(&format!("Import {}?", counted(files as u64, "file")))?;
-    answer.ok_or_else(|| ImportRunError::NoTerminal.into())
+    Ok(io
+        .confirm(&format!("Import {}?", counted(files as u64, "file")))?
+        .ok_or(ImportRunError::NoTerminal)?)
 }
 
 /// The directories to watch: those that are named, else those in which programs keep sessions.

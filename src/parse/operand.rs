@@ -83,7 +83,7 @@ pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result
     })?;
     let time = fetched
         .modified
-        .and_then(|time| rfc2822::parse(&time).ok())
+        .and_then(|time| rfc2822::parse(&time).ok()) // A server may say anything.
         .map(|time| crate::record::time::rfc3339(time.timestamp().as_millisecond()));
     let source = Source { name: Some(address.to_string()), time, ..Source::default() };
     // Servers use `text/plain` for unknown types.

@@ -403,7 +403,7 @@ impl Origin {
     }
 }
 
-/// The absolute path of a directory, or of a file that may be a link.
+/// The absolute path of a directory, or of a file that may be a link; as given where the system knows none.
 fn absolute(path: &Path) -> PathBuf {
     let whole = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if path.is_dir() {

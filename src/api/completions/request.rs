@@ -12,13 +12,12 @@ use crate::record::{Object, quote, unexpected};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-// A part of a request without a counterpart in chat completions.
 failures! { enum ConversionError {
     Unsayable { part: String } ("{part}: the model's provider has only chat completions, which cannot say it")
         => "leave it out, or name a model whose provider has the API of the request",
 } }
 
-/// The error for such a part.
+/// The error for a part of a request without a counterpart in chat completions.
 pub(in crate::api) fn unsayable(part: &str) -> Error {
     ConversionError::Unsayable { part: part.to_owned() }.into()
 }

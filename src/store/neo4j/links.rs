@@ -53,7 +53,7 @@ impl Links for Neo4j {
     }
 
     fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, rebuild: bool) -> Result<u64> {
-        self.or_error("write to", self.prune_synapses(model, collection, rule, rebuild))
+        self.or_error("write to", self.prune_links(model, collection, rule, rebuild))
     }
 }
 
@@ -249,13 +249,7 @@ impl Neo4j {
         })
     }
 
-    fn prune_synapses(
-        &self,
-        name: &str,
-        collection: &Collection,
-        rule: Rule,
-        rebuild: bool,
-    ) -> DbResult<u64> {
+    fn prune_links(&self, name: &str, collection: &Collection, rule: Rule, rebuild: bool) -> DbResult<u64> {
         let Some(model) = self.model_number(name)? else { return Ok(0) };
         self.server.write(|transaction| {
             lock(transaction, 0)?;
