@@ -149,7 +149,7 @@ pub fn is_user(message: &Object) -> bool {
     message.get("role") == Some("\"user\"")
 }
 
-/// The text of a message of any client.
+/// The text of a message of any client; empty where a provider will refuse its content.
 pub fn text(message: &Object) -> String {
     Content::from_message(message).map(Content::into_text).unwrap_or_default()
 }

@@ -5,6 +5,7 @@ mod args;
 mod bad_lines;
 mod clock;
 mod completion;
+mod error;
 mod flags;
 mod hidden;
 mod invocation;
@@ -36,6 +37,7 @@ pub use stop::{Interrupts, ignores_hangup, on_stop};
 pub use style::{Layout, Style};
 
 pub(crate) use clock::in_user_zone;
+pub(crate) use error::CliError;
 pub(crate) use hidden::is_hidden;
 
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! The candidates for a word of a command line, for the shells to complete. Completing creates nothing, waits
-//! for nothing and uses no network: candidates that are not known at once are left out.
+//! for nothing and uses no network: candidates that are not known at once are left out, and so are those that
+//! cannot be read, since a shell would show an error within the command line.
 
 use crate::cli::{Candidate, PartialCommand, SHELL_VARIABLE, ValueCompleters};
 use crate::config::{self, EnvironmentPaths, Key, Settings};

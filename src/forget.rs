@@ -1,6 +1,7 @@
 //! Forgetting: the records of a selection, the records made from them, and the vectors and links that go with
 //! them.
 
+mod error;
 mod forgetter;
 mod named;
 mod retention;

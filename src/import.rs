@@ -3,7 +3,8 @@
 //!
 //! `input.rs` opens folders, archives and compressed files one after the other, and `sample.rs` recognizes
 //! each by its beginning. `watch.rs` waits for what programs write, of which `growing_file.rs` reads on as
-//! far as it is whole. Names of files are only shown, and nothing is extracted.
+//! far as it is whole. Names of files are only shown, and nothing is extracted. A member that is missing, or
+//! of another form than in the versions that are known, counts as absent: the words around it are worth more.
 
 mod account;
 mod aichat;

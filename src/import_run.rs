@@ -1,5 +1,6 @@
 //! An import from the first line to its report, for the tools that read files of other programs.
 
+mod error;
 mod found;
 mod history;
 mod inputs;
@@ -217,6 +218,7 @@ pub fn is_imported(store: &mut dyn Store, found: &FoundFiles) -> Result<bool> {
     Ok(is_watched || imported_places(store)?.contains(&place(found)))
 }
 
+/// The places in the fact; none if it is no list, so that their files are offered once more.
 fn imported_places(store: &mut dyn Store) -> Result<BTreeSet<String>> {
     let text = store.fact(IMPORTED_PLACES)?.unwrap_or_default();
     Ok(serde_json::from_str(&text).unwrap_or_default())

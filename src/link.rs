@@ -2,6 +2,7 @@
 
 mod clusters;
 mod embedding;
+mod error;
 mod graph;
 mod groups;
 mod near;

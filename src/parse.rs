@@ -1,5 +1,6 @@
 //! Files become a tree of documents: directories, files and sections, each with an abstract, an overview and
-//! its content. No store is opened.
+//! its content. No store is opened. An attribute that is missing, or is no number, has its format's default;
+//! of damaged styles, lists and notes, the beginning counts, since the text is worth more than they are.
 
 mod addresses;
 mod archive;
@@ -8,6 +9,7 @@ mod container;
 mod decode;
 mod docx;
 mod epub;
+mod error;
 mod extract;
 mod file;
 mod flow;

@@ -86,7 +86,7 @@ fn announce(store: &mut dyn Store, stored: &str, wanted: &str, diagnostics: &Dia
 }
 
 /// Notes that the user has chosen the store's model, so that `announce` does not say that the settings choose
-/// another. Fails if the store cannot be written.
+/// another; if they choose none that can be used, nothing is noted. Fails if the store cannot be written.
 pub fn settle(store: &mut dyn Store, settings: &Settings, diagnostics: &Diagnostics) -> Result<()> {
     let wanted = Embedder::from_settings(settings, Workload::Many, diagnostics).ok();
     Ok(store.set_fact(ANNOUNCED, wanted.as_ref().map(Embedder::model))?)

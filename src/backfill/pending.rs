@@ -225,6 +225,7 @@ pub(super) fn vectors(
     embedder: &mut Embedder,
     records: &[StoredRecord],
 ) -> Result<(Vec<Embedding>, FailedRecords)> {
+    // Records without a text are not listed as unembedded.
     let texts: Vec<Cow<str>> =
         records.iter().map(|record| record.embedded_text().unwrap_or_default()).collect();
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();

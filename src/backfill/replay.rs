@@ -130,7 +130,7 @@ impl Progress {
         fact.to_json()
     }
 
-    /// Reads the progress of a replay of the same task.
+    /// Reads the progress of a replay of the same task; without one, it begins with the newest record.
     fn read(fact: &str, task: &str) -> Option<Progress> {
         let fact = Object::parse(fact).ok()?;
         let same = fact.text("task").ok()?.as_deref() == Some(task);

@@ -15,8 +15,7 @@ use rsv::{import, provider, show};
 /// Show, change and check the settings
 ///
 /// A setting comes from a flag, the environment, the settings file or its default, the first of these that
-/// has it.
-/// 'rsv-config list' shows every key, its value, the value's origin, and its purpose. Quote a name
+/// has it. 'rsv-config list' shows every key, its value, the value's origin, and its purpose. Quote a name
 /// within a key where TOML requires it: 'models."gpt-3.5-turbo".reserve_tokens'.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = false)]

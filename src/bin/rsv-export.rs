@@ -60,29 +60,26 @@ struct Args {
 impl Args {
     /// Errors for options that do not go together.
     fn check(&self) -> Result<()> {
+        let refuse = |words: &str, hint: &str| Err(Error::new(words).hint(hint));
         if self.safe && self.format != "csv" {
-            return Err(Error::new("--safe is for CSV alone").hint("add --format csv, or leave out --safe"));
+            return refuse("--safe is for CSV alone", "add --format csv, or leave out --safe");
         }
         if self.to.is_none() && self.format == "sqlite" {
-            return Err(Error::new("--format sqlite needs a file").hint("name a new one with --to FILE"));
+            return refuse("--format sqlite needs a file", "name a new one with --to FILE");
         }
         if self.to.is_some() && !["sqlite", "md"].contains(&self.format.as_str()) {
-            let error = Error::new("--to is for --format sqlite and md");
-            return Err(error.hint("to write to a file: rsv-export > FILE"));
+            return refuse("--to is for --format sqlite and md", "to write to a file: rsv-export > FILE");
         }
         if (self.new_since.is_some() || self.next.is_some()) && self.format != "jsonl" {
-            let error = Error::new("--new-since and --next are for JSON lines alone");
-            return Err(error.hint("leave out --format, since other formats cannot say what was forgotten"));
+            let hint = "leave out --format, since other formats cannot say what was forgotten";
+            return refuse("--new-since and --next are for JSON lines alone", hint);
         }
         if !self.without.is_empty() && self.format != "jsonl" {
-            let error = Error::new("--without is for JSON lines alone");
-            return Err(error.hint("leave out --format, or --without"));
+            return refuse("--without is for JSON lines alone", "leave out --format, or --without");
         }
         if self.new_since.is_some() && self.new_since == self.next {
-            let error = Error::new("--next names the file of --new-since");
-            return Err(
-                error.hint("name another file, and move it to the first when the import has ended well")
-            );
+            let hint = "name another file, and move it to the first when the import has ended well";
+            return refuse("--next names the file of --new-since", hint);
         }
         Ok(())
     }

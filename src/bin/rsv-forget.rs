@@ -18,8 +18,7 @@ use rsv::tree;
 #[derive(clap::Args)]
 struct Args {
     /// The ids of the records, or the first letters of their short ids, or addresses (viking://...) of
-    /// documents, with everything below them; '-' reads lines from
-    /// standard input
+    /// documents, with everything below them; '-' reads lines from standard input
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Select records of this trace

@@ -12,8 +12,7 @@ use std::path::PathBuf;
 ///
 /// Reads request bodies for OpenAI's chat completions or Responses, or for Anthropic's Messages, sends each
 /// to the provider of its model (OpenAI, Mistral, Gemini, Anthropic, Ollama or your own), and prints the
-/// answers in the same order, one per line. Lines
-/// that are not requests are passed on.
+/// answers in the same order, one per line. Lines that are not requests are passed on.
 #[derive(clap::Args)]
 struct Args {
     /// The files with the requests; without any, or for '-', read standard input

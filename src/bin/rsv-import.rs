@@ -65,8 +65,7 @@ struct Args {
     #[arg(long)]
     allow_return: bool,
     /// Afterwards, make the missing links, as rsv-link does: from questions to answers, and between messages
-    /// with
-    /// similar vectors
+    /// with similar vectors
     #[arg(long, conflicts_with_all = ["dry_run", "watch", "history"])]
     link: bool,
     #[command(flatten)]

@@ -172,10 +172,8 @@ impl Args {
     fn cluster_rule(&self, settings: &Settings) -> Result<ClusterRule> {
         let flags = &self.clusters;
         if let Some(kind) = flags.kind.filter(|kind| *kind != &MEMORY) {
-            return Err(Error::new(format!(
-                "--kind: a {} cannot be consolidated, but a memory can",
-                kind.name
-            )));
+            let name = kind.name;
+            return Err(Error::new(format!("--kind: a {name} cannot be consolidated, but a memory can")));
         }
         Ok(ClusterRule {
             threshold: self.threshold.unwrap_or(CLUSTER_THRESHOLD),

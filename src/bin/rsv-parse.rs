@@ -21,8 +21,7 @@ struct Args {
     #[arg(value_name = "PATH|URL")]
     operands: Vec<PathBuf>,
     /// Put the tree at this address, such as viking://resources/notes, and several operands below it
-    /// [default:
-    /// viking://resources and the name of the operand]
+    /// [default: viking://resources and the name of the operand]
     #[arg(long, value_name = "URI")]
     to: Option<String>,
     /// Skip the files that have not changed since these lines, as 'rsv-view --tree' prints them
@@ -84,7 +83,7 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::Yes)
 }
 
-/// The command that reads a PDF: this tool, with the same settings.
+/// The command that reads a PDF: this tool, with the same settings. Without its path, it reads PDFs itself.
 fn pdf_reader(io: &Io) -> Option<Vec<OsString>> {
     let own = std::env::current_exe().ok()?;
     let is_all_tools = own.file_name().is_some_and(|name| name == "rsv");

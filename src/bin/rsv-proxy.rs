@@ -40,8 +40,7 @@ static SETTINGS: &[u8] = b"narenas:4,tcache_max:1024,dirty_decay_ms:500,muzzy_de
 /// With a command, rsv-proxy runs it with the address of the proxy in the variables that clients of OpenAI,
 /// Anthropic and Ollama read; for claude, codex, aider and opencode, with everything that they need, and with
 /// the partition of the project (--scope auto). It stops when the command stops, with the command's exit
-/// status, and prints notes
-/// only with -v.
+/// status, and prints notes only with -v.
 #[derive(clap::Args)]
 struct Args {
     /// Listen on this port; 0 means any free port [default: 3017, see reservoir_port]
@@ -98,6 +97,7 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
     let notes = doctor::start_notes(&settings);
     let proxy = Proxy::new(settings, io.common.request_scope()?, io.clock, io.diagnostics())?;
     let tokens = tokens(io);
+    // A file that cannot be read is an error of `admitting`.
     let tokens_note = tokens.as_deref().and_then(|path| TokenFile::read(path).ok()?.note());
     let proxy = proxy.admitting(tokens)?;
     if args.check {
@@ -150,7 +150,7 @@ fn serve_command(args: Args, address: SocketAddr, mut settings: Settings, io: &I
     Ok(Outcome::Ended(status))
 }
 
-/// The file of the tokens, beside the settings file.
+/// The file of the tokens, beside the settings file; none without a home, as there are no settings then.
 fn tokens(io: &Io) -> Option<PathBuf> {
     config::path(&io.common).ok().map(|path| TokenFile::beside(&path))
 }
@@ -173,7 +173,7 @@ const OLLAMA_PORT: u16 = 11434;
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     let found = (host, port).to_socket_addrs().context(format_args!("cannot find {host}"));
-    let none = || Error::new(format!("cannot find {host}: it has no address"));
+    let none = || Error::attempt(format!("cannot find {host}"), "it has no address");
     let found = found.and_then(|mut found| found.next().ok_or_else(none));
     found.map_err(|e| e.hint("give an address of this machine, such as 127.0.0.1, and the port with --port"))
 }

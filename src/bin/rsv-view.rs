@@ -179,8 +179,9 @@ impl Args {
             _ => Mode::Last,
         };
         if format == "block" {
-            let error = Error::new("--format: a block is of the last records of a scope");
-            return Err(error.hint("use --format text"));
+            return Err(
+                Error::new("--format: a block is of the last records of a scope").hint("use --format text")
+            );
         }
         Ok(mode)
     }

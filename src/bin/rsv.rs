@@ -76,12 +76,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { text, hint }) => {
             // A closed standard error is no failure.
-            let _ = writeln!(
-                io::stderr(),
-                "rsv: error: {}\nrsv: hint: {}",
-                on_one_line(&text),
-                on_one_line(&hint)
-            );
+            let (text, hint) = (on_one_line(&text), on_one_line(&hint));
+            let _ = writeln!(io::stderr(), "rsv: error: {text}\nrsv: hint: {hint}");
             ExitCode::from(2)
         }
     }

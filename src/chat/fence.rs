@@ -183,6 +183,7 @@ pub fn strip(content: Content) -> Content {
     match content {
         Content::Text(text) => Content::Text(remove(&text)),
         Content::Parts(json) if json.contains(FENCE_BEGIN) => {
+            // `Content` holds arrays of objects only.
             let mut parts: Vec<Object> = serde_json::from_str(&json).unwrap_or_default();
             parts.retain_mut(|part| {
                 let Ok(Some(text)) = part.text("text") else { return true };

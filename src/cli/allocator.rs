@@ -13,7 +13,7 @@ static ALLOCATOR: ReportingAllocator = ReportingAllocator;
 
 static TOOL: OnceLock<String> = OnceLock::new();
 
-/// Sets the name of the tool for the error.
+/// Sets the name of the tool for the error; the first call holds.
 pub(super) fn set_tool(tool: &str) {
     let _ = TOOL.set(tool.to_owned());
 }

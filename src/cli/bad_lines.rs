@@ -1,8 +1,10 @@
 //! Limits the errors about the lines of an input, so that a file in another format does not fill the screen.
 
+use super::error::CliError;
 use super::io::{Io, Source};
 use crate::error::{Error, Result};
 use crate::lines::{LocatedObject, Reader};
+use crate::text::counted_verb;
 use std::ops::ControlFlow;
 
 /// The number of bad lines without a good one that ends a run.
@@ -67,8 +69,8 @@ impl BadLines {
             return ControlFlow::Continue(());
         }
         self.withheld.clear();
-        let error = Error::new(format!("the first {LEADING_LINES} lines are bad, and no more are read"));
-        io.fault(&error.hint(self.hint.as_deref().unwrap_or("each line is a JSON object: man 5 rsv-record")));
+        let help = self.hint.take().unwrap_or_else(|| "each line is a JSON object: man 5 rsv-record".into());
+        io.fault(&CliError::BadInput { lines: LEADING_LINES, help }.into());
         ControlFlow::Break(())
     }
 
@@ -83,10 +85,9 @@ impl BadLines {
     /// Prints the remaining reports at the end of the input.
     pub fn end(mut self, io: &mut Io) {
         self.release(io);
-        match self.count.saturating_sub(PRINTED) {
-            0 => {}
-            1 => io.fault(&Error::new("1 more line is bad")),
-            more => io.fault(&Error::new(format!("{more} more lines are bad"))),
+        if self.count > PRINTED {
+            let more = counted_verb((self.count - PRINTED) as u64, "more line", ["is", "are"]);
+            io.fault(&CliError::MoreBadLines { more }.into());
         }
     }
 

@@ -15,7 +15,7 @@ pub(super) fn clock() -> Result<Clock> {
     }
 }
 
-/// The user's time zone: that of `TZ`, else of the system.
+/// The user's time zone: that of `TZ`, else of the system, else UTC.
 pub fn zone() -> TimeZone {
     TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }

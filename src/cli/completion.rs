@@ -5,10 +5,11 @@
 //! completes file names itself. bash passes, instead of the words, the part that it will replace and the line
 //! so far, since it splits words at `=` and `:`.
 
+use super::error::CliError;
 use super::flags::Common;
 use super::hidden::is_hidden;
 use super::out::Out;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueHint};
 use clap_complete::ArgValueCandidates;
 use clap_complete::engine::{self, CompletionCandidate};
@@ -63,7 +64,7 @@ pub(super) fn complete(
         "bash" => include_str!("completion/script.bash"),
         "zsh" => include_str!("completion/script.zsh"),
         "fish" => include_str!("completion/script.fish"),
-        _ => return Err(Error::new(format!("RSV_COMPLETIONS: expected bash, zsh or fish, found {shell}"))),
+        _ => return Err(CliError::Shell { found: shell.to_owned() }.into()),
     };
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let status = match words.split_first() {
@@ -92,7 +93,7 @@ fn candidates(
     words: &[String],
     values: ValueCompleters,
 ) -> Result<Option<Vec<CompletionCandidate>>> {
-    let (last, before) = words.split_last().ok_or_else(|| Error::new("there are no words to complete"))?;
+    let (last, before) = words.split_last().ok_or(CliError::NoWords)?;
     let given = Arc::new(given(command.clone(), before));
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let place = words.len() - 1;

@@ -1,6 +1,7 @@
 //! Standard input, output and error of a tool.
 
 use super::clock::zone;
+use super::error::CliError;
 use super::flags::{Common, Printing};
 use super::hidden::on_one_line;
 use super::invocation::Invocation;
@@ -240,7 +241,7 @@ impl Io {
         let mut line = String::new();
         if io::stdin().read_line(&mut line).context("cannot read the answer")? == 0 {
             prompt("\n");
-            return Err(Error::new("there was no answer, and nothing was changed"));
+            return Err(CliError::NoAnswer.into());
         }
         let answer = line.trim();
         Ok(if answer.is_empty() { default } else { answer }.to_owned())
@@ -288,8 +289,8 @@ impl Io {
     /// Standard input; an error with the remedy if that is a terminal.
     pub fn stdin(&self) -> Result<Box<dyn Read + Send>> {
         if self.stdin_is_tty() {
-            return Err(Error::new("standard input is a terminal, and there is nothing to read")
-                .hint(format!("{}, or see '{} --help'", self.invocation.inputs(), self.diagnostics.tool)));
+            let (inputs, tool) = (self.invocation.inputs(), self.diagnostics.tool.clone());
+            return Err(CliError::NothingToRead { inputs, tool }.into());
         }
         Ok(Box::new(io::stdin()))
     }
@@ -305,7 +306,7 @@ impl Io {
                 Ok(0) => break,
                 Ok(_) => seen.push(byte[0]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(Error::new("cannot read <stdin>").because(e)),
+                Err(e) => return Err(e).context("cannot read <stdin>"),
             }
             if seen == BYTE_ORDER_MARK {
                 seen.clear();
@@ -322,7 +323,7 @@ impl Io {
             return Ok(vec![("<stdin>".to_owned(), self.stdin()?)]);
         }
         if operands.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
-            return Err(Error::new("standard input ('-') is named more than once"));
+            return Err(CliError::StdinTwice.into());
         }
         operands.iter().map(|path| self.source(path)).collect()
     }
@@ -332,15 +333,13 @@ impl Io {
             return Ok(("<stdin>".to_owned(), self.stdin()?));
         }
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| {
-            let error = Error::new(format!("cannot open {name}")).because(&e);
-            let hint = (e.kind() == ErrorKind::NotFound).then(|| hint_for_missing(path)).flatten();
+        let file = File::open(path).map_err(|source| {
+            let hint = (source.kind() == ErrorKind::NotFound).then(|| hint_for_missing(path)).flatten();
+            let error = Error::from(CliError::Unopened { name: name.clone(), source });
             hint.into_iter().fold(error, Error::hint)
         })?;
         if file.metadata().is_ok_and(|m| m.is_dir()) {
-            return Err(
-                Error::new(format!("cannot read {name}: is a directory")).hint("name the files in it")
-            );
+            return Err(CliError::Directory { name }.into());
         }
         Ok((name, Box::new(file)))
     }
@@ -404,7 +403,7 @@ pub fn yes_or_no(answer: &str) -> Option<bool> {
     NO.contains(&answer.as_str()).then_some(false)
 }
 
-/// The beginning of a line, which an answer ends.
+/// The beginning of a line, which an answer ends; without standard error the answer is read all the same.
 fn prompt(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
@@ -423,7 +422,7 @@ impl EchoOff {
         std::thread::spawn(move || {
             for signal in &mut signals {
                 EchoOff(shown.clone()).end();
-                let _ = emulate_default_handler(signal);
+                let _ = emulate_default_handler(signal); // Ends the process.
             }
         });
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;

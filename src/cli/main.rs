@@ -3,6 +3,7 @@
 use super::allocator;
 use super::clock::clock;
 use super::completion::{self, ValueCompleters};
+use super::error::CliError;
 use super::flags::{Common, SEVERAL_PARTITIONS};
 use super::invocation::Invocation;
 use super::io::{Io, print_error};
@@ -92,14 +93,13 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         Ok(matches) => matches,
         Err(error) => return refuse(&command, &error),
     };
-    let usage = |e: clap::Error| Error::new(e.to_string());
+    let usage = |error| Error::from(CliError::Arguments { error });
     let mut common = Common::from_arg_matches(&matches).map_err(usage)?;
     if takes_several_partitions(&command) {
         let partitions = matches.get_many::<String>("partition");
         common.partitions = partitions.into_iter().flatten().cloned().collect();
         if common.partitions.len() > 1 && !allows_several_partitions(&command, &matches) {
-            let error = Error::new("the argument '--partition <NAME>' cannot be used multiple times");
-            return Err(error.hint(format!("see '{tool} --help'")));
+            return Err(CliError::ManyPartitions { tool: tool.to_owned() }.into());
         }
     }
     let args = A::from_arg_matches(&matches).map_err(usage)?;
@@ -171,8 +171,8 @@ fn refuse(command: &Command, error: &clap::Error) -> Result<u8> {
     let cause = cause.collect::<Vec<_>>().join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.');
     // The standard library's message for a word that is no number.
-    let cause = cause.replace("invalid digit found in string", "expected a whole number");
-    Err(Error::new(cause).hint(advice(command, error, &text)))
+    let words = cause.replace("invalid digit found in string", "expected a whole number");
+    Err(CliError::Usage { words, help: advice(command, error, &text) }.into())
 }
 
 /// The hint for an invalid command line; `text` is clap's message.

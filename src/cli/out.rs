@@ -109,7 +109,7 @@ impl Out {
         self.buffer.clear();
         written.map_err(|e| match e.kind() {
             io::ErrorKind::BrokenPipe => Untyped::Closed.into(),
-            _ => Error::new("cannot write to standard output").because(e),
+            _ => Error::attempt("cannot write to standard output", e),
         })
     }
 

@@ -1,6 +1,7 @@
 //! The pager: a program that shows the output on a terminal page by page, as git has it.
 
-use crate::error::{Context, Error, Result};
+use super::error::CliError;
+use crate::error::{Context, Result};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 use std::io::{self, ErrorKind, Write};
@@ -56,7 +57,7 @@ impl Pager {
                 is_for_tool.store(true, Ordering::Relaxed);
                 return Ok(None);
             }
-            Err(e) => return Err(Error::new("cannot start a pager").because(e).hint("add --no-pager")),
+            Err(source) => return Err(CliError::NoPager { source }.into()),
         };
         let input = child.stdin.take();
         Ok(input.map(|input| Pager { child, input, command }))
@@ -72,8 +73,7 @@ impl Pager {
         let ended = self.child.wait().context("cannot wait for the pager")?;
         match self.command {
             Some(command) if ended.code().is_some_and(|code| NOT_RUN.contains(&code)) => {
-                Err(Error::new(format!("cannot run the pager {command}"))
-                    .hint("add --no-pager, or set PAGER to another program"))
+                Err(CliError::PagerNotRun { command }.into())
             }
             _ => Ok(()),
         }

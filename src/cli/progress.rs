@@ -91,5 +91,6 @@ fn style(template: &str, narrow: bool) -> ProgressStyle {
         let _ = write!(out, "{:.0}/s", state.per_sec());
     };
     let style = ProgressStyle::with_template(if narrow { NARROW_TEMPLATE } else { template });
+    // A mistake in a template of ours costs its looks, not the run.
     style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }

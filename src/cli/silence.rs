@@ -16,6 +16,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// The lines of the tool, for code that has no way to them.
 static OF_TOOL: OnceLock<Diagnostics> = OnceLock::new();
 
+/// Sets them; the first call holds.
 pub(super) fn set_diagnostics(diagnostics: &Diagnostics) {
     let _ = OF_TOOL.set(diagnostics.clone());
 }
@@ -65,7 +66,7 @@ impl Drop for SlowTask {
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.0.take() {
             drop(sender);
-            let _ = thread.join();
+            let _ = thread.join(); // Only its line can be missing.
         }
     }
 }

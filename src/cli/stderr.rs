@@ -115,7 +115,7 @@ impl LineQueue {
         loop {
             if let Some(line) = state.lines.pop_front() {
                 drop(state);
-                let _ = stderr.write_all(line.as_bytes());
+                let _ = stderr.write_all(line.as_bytes()); // A closed one cannot be reported anywhere.
                 state = self.state();
                 state.bytes -= line.len();
                 state.written += 1;

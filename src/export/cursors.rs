@@ -3,7 +3,7 @@
 use super::messages::end;
 use super::options::LineOptions;
 use crate::cli::{Io, Outcome};
-use crate::error::{Error, Result};
+use crate::error::{Context, Result};
 use crate::store::{ChangeNumbers, Cursor, Damage, Select, Store};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,14 +15,10 @@ pub(super) struct Cursors<'a> {
     next: Option<(Cursor, &'a Path)>,
 }
 
-impl Cursors<'_> {
+impl<'a> Cursors<'a> {
     /// Reads the cursor of the export before, and takes that of the next one. Records written meanwhile are
     /// in both.
-    pub(super) fn begin<'a>(
-        options: &'a LineOptions,
-        which: &Select,
-        store: &mut dyn Store,
-    ) -> Result<Cursors<'a>> {
+    pub(super) fn begin(options: &'a LineOptions, which: &Select, store: &mut dyn Store) -> Result<Self> {
         let selection = selection(options, which);
         let mut changed_since = None;
         if let Some(file) = &options.new_since
@@ -33,11 +29,10 @@ impl Cursors<'_> {
         }
         let Some(file) = options.next.as_deref() else { return Ok(Cursors { changed_since, next: None }) };
         // A cursor that is left from a run whose import failed would say that this one has ended.
-        match std::fs::remove_file(file) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::new(format!("cannot write {}", file.display())).because(error));
-            }
-            _ => {}
+        if let Err(error) = std::fs::remove_file(file)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(error).context(format_args!("cannot write {}", file.display()));
         }
         Ok(Cursors { changed_since, next: Some((Cursor::now(store, &selection)?, file)) })
     }

@@ -5,7 +5,7 @@ use super::cursors::Cursors;
 use super::options::LineOptions;
 use crate::cli::{Io, Outcome};
 use crate::config::Settings;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::import;
 use crate::memory::{self, PriorRule};
 use crate::record::{MEMORY, Record, RecordKind, VectorFormat, kinds};
@@ -103,7 +103,7 @@ impl Lines {
         });
         let derived = match &mut self.beside {
             Ok(beside) => memory::derive_for_export(&mut **beside, memories, self.rule),
-            Err(error) => Err(Error::new(error.to_string())),
+            Err(error) => Err(error.clone().into()),
         };
         if self.failed.is_ok() {
             self.failed = derived;

@@ -24,6 +24,7 @@ impl Transcripts {
     /// Begins to write. Errors if there is something in the directory, or it is another file.
     pub fn create(directory: &Path) -> Result<Transcripts> {
         make(directory)?;
+        // One that cannot be read may have files that would be overwritten.
         let is_empty = directory.read_dir().is_ok_and(|mut entries| entries.next().is_none());
         if !is_empty {
             return Err(ExportError::NotEmpty { path: directory.to_owned() }.into());

@@ -1,11 +1,12 @@
 //! Removes records as a person asks for it: they are printed, many only after a yes, and the reasons why
 //! others stay.
 
+use super::error::ForgetError;
 use super::{Skipped, derived, erase, expired, import_named, in_scopes, left_alone, same_words};
 use super::{select, skip_reason, visit, with_records_about};
 use crate::cli::{Io, Layout, Outcome};
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Record, Scopes, TombstoneState, VectorFormat, kinds};
 use crate::redact::Redactor;
 use crate::store::{self, OpenMode, Removal, Select, Store};
@@ -153,9 +154,9 @@ impl<'a> Forgetter<'a> {
         match skip_reason(&mut *self.store, id, which)? {
             Skipped::Unknown => self.io.note(format_args!("{place}the store has no record {id}")),
             Skipped::OtherScope(scope) => {
-                let hint = format!("select it with -p {} -i {}, or --all", scope.partition, scope.instance);
-                let error = Error::new(format!("{place}{id} is in the scope {scope}, and stays"));
-                self.io.fault(&error.hint(hint));
+                let flags = format!("-p {} -i {}", scope.partition, scope.instance);
+                let id = format!("{place}{id}");
+                self.io.fault(&ForgetError::OtherScope { id, scope, flags }.into());
             }
             Skipped::Unmet => {
                 self.io.detail(format_args!("{place}{id} does not meet the conditions, and stays"))
@@ -181,10 +182,9 @@ impl<'a> Forgetter<'a> {
         };
         match self.io.confirm(&format!("Remove {records}{of}?"))? {
             Some(true) => Ok(()),
-            Some(false) => Err(Error::new("nothing was removed")),
+            Some(false) => Err(ForgetError::Refused.into()),
             None if count <= MAX_UNCONFIRMED => Ok(()),
-            None => Err(Error::new(format!("{records} would be removed"))
-                .hint("look at them with --dry-run, and remove them with --yes")),
+            None => Err(ForgetError::Unconfirmed { records }.into()),
         }
     }
 
@@ -232,8 +232,7 @@ impl<'a> Forgetter<'a> {
     fn report_foreign(&mut self, count: usize) {
         if count > 0 {
             let messages = counted_verb(count as u64, "message", ["of Reservoir stays", "of Reservoir stay"]);
-            let error = Error::new(format!("{messages} in the graph"));
-            self.io.fault(&error.hint("run 'rsv-link --adopt', then rsv-forget again"));
+            self.io.fault(&ForgetError::Foreign { messages }.into());
         }
     }
 }

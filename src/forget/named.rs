@@ -1,9 +1,10 @@
 //! The ids that lines on standard input name.
 
+use super::error::ForgetError;
 use crate::cli::Io;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lines::Reader;
-use crate::record::{Object, kind_named};
+use crate::record::{Object, kind_named, missing};
 use std::collections::BTreeMap;
 
 /// The ids that lines of at most `limit` bytes name, each with its place for messages. Bad lines are
@@ -32,10 +33,9 @@ fn named_by(line: &Object) -> Result<Option<String>> {
         Some("link" | "embedding" | "tombstone") => return Ok(None),
         _ if why.has("context") => return Ok(None),
         Some(kind) if kind != "hit" && kind_named(kind).is_none() => {
-            return Err(Error::new(format!("kind: a {kind} cannot be forgotten"))
-                .hint("pass the lines of rsv-search, rsv-view or rsv-export"));
+            return Err(ForgetError::Unforgettable { kind: kind.to_owned() }.into());
         }
         _ => {}
     }
-    line.text("id")?.map(Some).ok_or_else(|| Error::new("id: is missing"))
+    line.text("id")?.map(Some).ok_or_else(|| missing("id"))
 }

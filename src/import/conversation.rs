@@ -308,6 +308,7 @@ impl ImportOptions {
             // An instance alone is in the default partition.
             (None, Some(_), _) => Ok("default".to_owned()),
             (None, None, Some(directory)) if !directory.is_empty() => {
+                // Held while a new partition is written: the next file of the directory gets the same one.
                 self.projects.lock().unwrap_or_else(PoisonError::into_inner).partition(directory)
             }
             _ => Ok(conversation.partition.clone().unwrap_or_else(|| program.to_owned())),

@@ -33,7 +33,7 @@ impl Database {
         read().context(cannot)
     }
 
-    /// Whether it has a table with this column.
+    /// Whether it has a table with this column; a file that cannot be read fails at its first row.
     pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
         let sql = "SELECT COUNT(*) FROM pragma_table_info(?) WHERE name = ?";
         self.connection.query_row(sql, [table, column], |row| row.get(0)).is_ok_and(|count: i64| count > 0)

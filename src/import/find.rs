@@ -1,4 +1,4 @@
-//! Finds what other programs left in a home directory.
+//! Finds what other programs left in a home directory. What cannot be read is not offered.
 
 use super::conversation::ImportOptions;
 use super::file_log::FileLog;
@@ -40,7 +40,7 @@ impl FoundFiles {
     pub fn sources(&self, options: &ImportOptions, files: &FileLog) -> Sources {
         let FoundFiles { format, path, is_shared, .. } = self;
         let named = Some(*format).filter(|format| format.timeless || *is_shared);
-        let at = options.at.or_else(|| cli::time("today").ok().filter(|_| format.timeless));
+        let at = options.at.or_else(|| cli::time("today").ok().filter(|_| format.timeless)); // Always a time.
         let options = ImportOptions { at, ..options.clone() };
         Sources::new(vec![Input::path(path.clone())], named, options).with_log(files.clone())
     }

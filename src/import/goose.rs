@@ -48,11 +48,8 @@ fn open(name: &str, database: Database, options: &ImportOptions) -> Result<Box<d
     let has_types = database.has_column("sessions", "session_type");
     let own = "WHERE coalesce(session_type, 'user') NOT IN ('sub_agent', 'hidden', 'scheduled')";
     let types = if has_types { own } else { "" };
-    let keys = turns(
-        &database.connection,
-        "sessions",
-        &format!("SELECT id FROM sessions {types} ORDER BY created_at, id"),
-    )?;
+    let sql = format!("SELECT id FROM sessions {types} ORDER BY created_at, id");
+    let keys = turns(&database.connection, "sessions", &sql)?;
     let about = Conversation::default();
     let has_metadata = database.has_column("messages", "metadata_json");
     let metadata = if has_metadata { "coalesce(metadata_json, '')" } else { NO_METADATA };

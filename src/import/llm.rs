@@ -170,7 +170,7 @@ impl Logs {
             let payload: Option<String> = row.get(3)?;
             let payload = payload.and_then(|json| Object::parse(&json).ok()).unwrap_or_default();
             let member = |name| payload.valid_text(name).unwrap_or_default();
-            let role = role.parse().unwrap_or(Role::System);
+            let role = role.parse().unwrap_or(Role::System); // Text of another role is left out.
             let message = match (kind.as_str(), role) {
                 ("text", Role::User | Role::Assistant) => {
                     let text = match text {

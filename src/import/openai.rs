@@ -129,12 +129,8 @@ impl Convert for Log {
                 (None, None) => None,
             };
             let model = model.clone().filter(|_| is_answer);
-            self.options.add(
-                NAME,
-                &Conversation::default(),
-                ImportedMessage { time, model, ..message },
-                lines,
-            )?;
+            let message = ImportedMessage { time, model, ..message };
+            self.options.add(NAME, &Conversation::default(), message, lines)?;
         }
         Ok(())
     }

@@ -51,6 +51,7 @@ fn name(of: &Object) -> Option<String> {
 fn names(options: &ImportOptions, origin: &Origin) -> UserNames {
     let workspace = Path::new(origin.name).parent().and_then(Path::parent);
     let workspace = workspace.map(|path| path.display().to_string()).unwrap_or_default();
+    // Held while the list is read, so that no other channel reads it too.
     let mut last = options.user_names.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, names)) = last.as_ref().filter(|(of, _)| *of == workspace) {
         return names.clone();

@@ -31,7 +31,7 @@ pub(super) fn from_text(text: &str) -> Result<i64> {
     }
 }
 
-/// A date and a time of day in a zone, in milliseconds since 1970 (UTC); none if it is no such time.
+/// A date and a time of day in a zone, else in UTC, in milliseconds since 1970; none if it is no such time.
 pub(super) fn local(date: DateTime, zone: Option<&TimeZone>) -> Option<i64> {
     let zone = zone.cloned().unwrap_or(TimeZone::UTC);
     Some(date.to_zoned(zone).ok()?.timestamp().as_millisecond())

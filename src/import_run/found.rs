@@ -1,20 +1,17 @@
 //! The files of other programs in the home directory, as they are offered for an import.
 
+use super::error::ImportRunError;
 use crate::cli::{self, Io, Outcome};
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::import::{self, FoundFiles, HomePlaces};
 use crate::text::counted;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Prints the files of other programs, with the commands that import them; with `imports`, asks whether to
+/// Prints the files of other programs, with the commands that import them; with `asks`, asks whether to
 /// import them. Breaks if they are not to be imported, or there are none.
-pub fn offer(
-    imports: bool,
-    settings: &Settings,
-    io: &mut Io,
-) -> Result<ControlFlow<Outcome, Vec<FoundFiles>>> {
+pub fn offer(asks: bool, settings: &Settings, io: &mut Io) -> Result<ControlFlow<Outcome, Vec<FoundFiles>>> {
     let places = home_places(settings)?;
     let found = import::find(&places);
     print_found(&found, io)?;
@@ -22,22 +19,17 @@ pub fn offer(
         io.note(nothing_found(&places));
         return Ok(ControlFlow::Break(Outcome::No));
     }
-    if !imports || !wants_import(&found, io)? {
+    if !asks || !wants_import(&found, io)? {
         return Ok(ControlFlow::Break(Outcome::Yes));
     }
     Ok(ControlFlow::Continue(found))
 }
 
-fn home(settings: &Settings) -> Result<PathBuf> {
-    settings.places().home.ok_or_else(|| {
-        Error::new("cannot find the home directory: HOME is not set").hint("set HOME, or name the files")
-    })
-}
-
 /// The places in which programs keep their files.
 fn home_places(settings: &Settings) -> Result<HomePlaces> {
     let paths = settings.places();
-    Ok(HomePlaces { home: home(settings)?, moved: paths.moved, downloads: paths.downloads })
+    let home = paths.home.ok_or(ImportRunError::NoHome)?;
+    Ok(HomePlaces { home, moved: paths.moved, downloads: paths.downloads })
 }
 
 /// Prints the files of other programs, and the command for each.
@@ -66,25 +58,22 @@ fn nothing_found(places: &HomePlaces) -> String {
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
     let files: usize = found.iter().map(|found| found.files).sum();
-    io.confirm(&format!("Import {}?", counted(files as u64, "file")))?.ok_or_else(|| {
-        Error::new("cannot ask whether to import: there is no terminal")
-            .hint("run the commands that --find prints")
-    })
+    Ok(io
+        .confirm(&format!("Import {}?", counted(files as u64, "file")))?
+        .ok_or(ImportRunError::NoTerminal)?)
 }
 
 /// The directories to watch: those that are named, else those in which programs keep sessions.
 pub fn directories(named: &[PathBuf], settings: &Settings) -> Result<Vec<PathBuf>> {
     if let Some(file) = named.iter().find(|path| !path.is_dir()) {
-        let error = Error::new(format!("cannot watch {}: is no directory", file.display()));
-        return Err(error.hint("name the directories in which a program keeps its sessions"));
+        return Err(ImportRunError::NotADirectory { path: file.clone() }.into());
     }
     if !named.is_empty() {
         return Ok(named.to_vec());
     }
     let found = import::session_directories(&home_places(settings)?);
     if found.is_empty() {
-        let error = Error::new("no program keeps sessions in the home directory");
-        return Err(error.hint("name the directories to watch"));
+        return Err(ImportRunError::NoSessions.into());
     }
     Ok(found)
 }

@@ -161,10 +161,7 @@ fn copies_beside<'a>(own: &'a [Message], others: &'a [Message]) -> Option<(&'a M
 struct Tombstones(HashMap<String, Vec<Tombstone>>);
 
 impl Tombstones {
-    fn read<'a>(
-        store: &mut dyn Store,
-        messages: impl Iterator<Item = &'a StoredRecord>,
-    ) -> Result<Tombstones> {
+    fn read<'a>(store: &mut dyn Store, messages: impl Iterator<Item = &'a StoredRecord>) -> Result<Self> {
         let mut by_digest: HashMap<String, Vec<Tombstone>> = HashMap::new();
         for one in store.tombstones_of(&messages.collect::<Vec<_>>())? {
             if let Some(fingerprint) = one.fingerprint().filter(|_| one.state != TombstoneState::Returned) {

@@ -84,11 +84,8 @@ pub fn replay_and_link(settings: &Settings, model: Option<&str>, keep: bool, io:
     link(&mut *store, settings, &which.scopes, true, io)?;
     if let Replayed::Partly(remaining, before) = done {
         let until = if remaining == 1 { "it does" } else { "they do" };
-        io.note(format_args!(
-            "{} no vector of {} yet; until {until}, searches use {before}",
-            counted_verb(remaining, "record", ["has", "have"]),
-            embedder.model()
-        ));
+        let (records, model) = (counted_verb(remaining, "record", ["has", "have"]), embedder.model());
+        io.note(format_args!("{records} no vector of {model} yet; until {until}, searches use {before}"));
     }
     Ok(())
 }

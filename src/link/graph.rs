@@ -1,6 +1,7 @@
 //! The graph of a scope as a whole, as it is stored: its strongest paths, and the part near a message.
 
-use crate::error::{Error, Result};
+use super::error::LinkError;
+use crate::error::Result;
 use crate::record::{Link, Record, Scopes, StoredRecord, VectorFormat};
 use crate::store::{self, Select, Store, Walk};
 use std::cmp::Ordering;
@@ -152,10 +153,7 @@ fn scopes_around(store: &mut dyn Store, scopes: &Scopes, id: &str) -> Result<Sco
         Scopes::All | Scopes::Matching(_) => Scopes::Partition(message.scope.partition),
         narrower => narrower.clone(),
     });
-    scopes.ok_or_else(|| {
-        Error::new(format!("there is no message {id}"))
-            .hint("rsv-view and rsv-search show the ids of messages")
-    })
+    scopes.ok_or_else(|| LinkError::NoMessage { id: id.to_owned() }.into())
 }
 
 /// The strength of a link, more than 0 and at most 1.

@@ -1,8 +1,9 @@
 //! A link that a person makes between two records.
 
-use crate::error::{Error, Result};
+use super::error::LinkError;
+use crate::error::Result;
 use crate::record::{Address, Link, Object, Record, SYNAPSE, Scopes};
-use crate::store::{self, Forgotten, Store, WriteOutcome, WriteRules, WriteSource};
+use crate::store::{self, Forgotten, Store, StoreFault, WriteOutcome, WriteRules, WriteSource};
 
 /// The name of a link that has no other.
 const RELATED: &str = "RELATED";
@@ -29,8 +30,7 @@ impl Tie<'_> {
                 store::full_id(store, end, scopes)?
             };
             if !store.scope_of(&id)?.is_some_and(|scope| scopes.contains(&scope)) {
-                return Err(Error::new(format!("there is no record {end}"))
-                    .hint("-p names the partition of a document; rsv-search and rsv-view show ids"));
+                return Err(LinkError::NoRecord { end: end.to_owned() }.into());
             }
             line.set_text(member, &id);
         }
@@ -40,7 +40,7 @@ impl Tie<'_> {
         }
         let link = Link::parse(line)?;
         if link.rel == SYNAPSE {
-            return Err(Error::new("--rel: a SYNAPSE follows from vectors").hint("give another name"));
+            return Err(LinkError::NamedSynapse.into());
         }
         Ok(link)
     }
@@ -51,7 +51,7 @@ pub fn write_tie(store: &mut dyn Store, link: &Link, now: i64) -> Result<()> {
     let rules =
         WriteRules { forgotten: Forgotten::Return { at: now }, source: WriteSource::Import, import: None };
     match store.write(&[Record::Link(link.clone())], rules)?.pop() {
-        Some(WriteOutcome::Refused(why)) => Err(Error::new(why)),
+        Some(WriteOutcome::Refused(why)) => Err(StoreFault::Refused { why }.into()),
         _ => Ok(()),
     }
 }

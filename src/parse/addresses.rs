@@ -1,5 +1,6 @@
 //! The addresses of the trees of operands.
 
+use super::error::ParseError;
 use super::operand::Operand;
 use crate::error::{Error, Result};
 use crate::record::Address;
@@ -16,8 +17,7 @@ pub fn addresses(
     partition: Option<&str>,
 ) -> Result<(Vec<Address>, Option<String>)> {
     if to.is_none() && operands.iter().any(|operand| matches!(operand, Operand::Stdin(_))) {
-        let error = Error::new("standard input has no name for an address");
-        return Err(error.hint("give the address, as in --to viking://resources/notes"));
+        return Err(ParseError::Unnamed.into());
     }
     let (root, partition) = address(to.unwrap_or(DEFAULT_TO), partition)?;
     Ok((each(operands, &root, to.is_none())?, partition))
@@ -30,8 +30,7 @@ fn address(to: &str, partition: Option<&str>) -> Result<(Address, Option<String>
     let partition = partition.map(str::to_owned).or(owner);
     let address = Address::resolve(to, partition.as_deref().unwrap_or("default")).map_err(placed)?;
     if !matches!(address.segments().next(), Some("resources" | "agent")) {
-        let error = Error::new(format!("{address} is no address of documents")).at("--to");
-        return Err(error.hint("give one below viking://resources or viking://agent"));
+        return Err(placed(ParseError::NotOfDocuments { uri: address }.into()));
     }
     Ok((address, partition))
 }
@@ -42,13 +41,11 @@ fn each(operands: &[Operand], to: &Address, by_default: bool) -> Result<Vec<Addr
     for operand in operands {
         let uri = if operands.len() > 1 || by_default { to.join(&operand.name())? } else { to.clone() };
         if by_default && uri.name() == "users" {
-            let error = Error::new(format!("{uri} is for the documents of partitions"));
-            return Err(error.hint("give another address, as in --to viking://resources/people"));
+            return Err(ParseError::OfPartitions { uri }.into());
         }
         if let Some(at) = addresses.iter().position(|other| *other == uri) {
             let (first, second) = (operands[at].shown(), operand.shown());
-            let error = Error::new(format!("{first} and {second} have the same address: {uri}"));
-            return Err(error.hint("parse each by itself, with an address of its own by --to"));
+            return Err(ParseError::SameAddress { first, second, uri }.into());
         }
         addresses.push(uri);
     }

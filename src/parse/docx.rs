@@ -22,7 +22,6 @@ pub(super) fn extract(bytes: &[u8]) -> Result<Extract, String> {
     if let Some(numbering) = main.related(&mut container, "numbering")? {
         reader.lists = read_numbering(&numbering);
     }
-    // Notes before the damage count.
     for kind in ["footnotes", "endnotes"] {
         if let Some(notes) = main.related(&mut container, kind)? {
             let _ = reader.read(&notes);
@@ -254,7 +253,6 @@ impl Resolve for ParagraphStyles {
 fn read_styles(xml: &[u8]) -> ParagraphStyles {
     let mut styles = ParagraphStyles::new();
     let mut name = String::new();
-    // Text before the damage counts.
     let _ = xml::tags(xml, |tag| {
         let value = || attribute(tag, "val");
         match tag.local_name().as_ref() {

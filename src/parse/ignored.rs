@@ -69,5 +69,6 @@ fn rules(directory: &Path, files: &[PathBuf]) -> Gitignore {
             let _ = builder.add_line(None, line);
         }
     }
+    // Without rules more is parsed than was meant, which is seen; nothing is lost.
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }

@@ -60,6 +60,7 @@ impl Job {
         let (mut source, bytes, format) = match input {
             Input::Bytes { source, bytes, format } => (source, bytes, format),
             Input::Path { path, source: name } => {
+                // A file that cannot be inspected cannot be read either, which is reported below.
                 let stamp = std::fs::metadata(&path).map(|metadata| Stamp::of(&metadata));
                 if stamp.is_ok_and(|stamp| options.known.has_stamp(&uri, &name, &stamp))
                     && let Some(kept) = kept()

@@ -1,5 +1,6 @@
 //! The nodes that a store has already, so that an unchanged file is not parsed again.
 
+use super::error::ParseError;
 use super::file::Stamp;
 use super::node::Entry;
 use super::summary::Child;
@@ -67,13 +68,12 @@ impl Known {
             if read.context(format_args!("cannot read {name}"))? == 0 {
                 break;
             }
+            let placed = |error| Error::from(error).at(format_args!("{name}:{number}"));
             if line.trim_end().len() > max_line {
-                let error = Error::new(format!("{name}:{number}: longer than {max_line} bytes"));
-                return Err(error.hint("raise it with: rsv-config set max_line_bytes BYTES"));
+                return Err(placed(ParseError::TooLong { most: max_line }));
             }
-            let invalid = |error| Error::new(format!("{name}:{number}: invalid JSON")).because(error);
             if !line.trim().is_empty() {
-                known.add(&line, partition).map_err(invalid)?;
+                known.add(&line, partition).map_err(|source| placed(ParseError::Json { source }))?;
             }
         }
         Ok(known)

@@ -3,9 +3,10 @@
 use super::file;
 use super::format::{self, Format};
 use super::node::Source;
+use super::reason::Reason;
 use super::{extract, pool, walk};
-use crate::cli::Io;
-use crate::error::{self, Error};
+use crate::cli::{CliError, Io};
+use crate::error;
 use crate::http::{self, Address, Client};
 use jiff::fmt::rfc2822;
 use std::io::Read;
@@ -24,7 +25,7 @@ pub fn operands(named: &[PathBuf], io: &Io) -> error::Result<Vec<Operand>> {
         return Ok(vec![Operand::Stdin(io.stdin()?)]);
     }
     if named.iter().filter(|operand| operand.as_os_str() == "-").count() > 1 {
-        return Err(Error::new("standard input ('-') is named more than once"));
+        return Err(CliError::StdinTwice.into());
     }
     let operand = |path: &PathBuf| match path.to_str() {
         Some("-") => io.stdin().map(Operand::Stdin),
@@ -82,7 +83,7 @@ pub(super) fn fetch(address: &Address, client: &Client, private: bool) -> Result
     })?;
     let time = fetched
         .modified
-        .and_then(|time| rfc2822::parse(&time).ok())
+        .and_then(|time| rfc2822::parse(&time).ok()) // A server may say anything.
         .map(|time| crate::record::time::rfc3339(time.timestamp().as_millisecond()));
     let source = Source { name: Some(address.to_string()), time, ..Source::default() };
     // Servers use `text/plain` for unknown types.
@@ -98,7 +99,7 @@ pub(super) fn text_of(
     format: Option<Format>,
     client: &Client,
     private: bool,
-) -> Result<String, String> {
+) -> Result<String, Reason> {
     let name = operand.shown();
     let (bytes, declared) = match operand {
         Operand::Path(path) => (file::read(&path)?.0, None),
@@ -108,7 +109,6 @@ pub(super) fn text_of(
         }
         Operand::Stdin(input) => (file::read_bounded(input, 0)?, None),
     };
-    let format = format.or(declared).map_or_else(|| format::detect(&name, &bytes), Ok);
-    let format = format.map_err(|reason| reason.to_string())?;
-    pool::parse_apart(|| extract::text(format, bytes).map_err(|reason| reason.to_string()))
+    let format = format.or(declared).map_or_else(|| format::detect(&name, &bytes), Ok)?;
+    pool::parse_apart(|| extract::text(format, bytes))
 }

@@ -2,6 +2,7 @@
 
 use super::job::{Job, Parsed};
 use super::options::Options;
+use super::reason::Reason;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -91,12 +92,12 @@ impl Pool {
 }
 
 /// Parses on such a thread, and waits for it. Fails if `parse` does or panics, or no thread can be started.
-pub(super) fn parse_apart<T: Send>(parse: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+pub(super) fn parse_apart<T: Send>(parse: impl FnOnce() -> Result<T, Reason> + Send) -> Result<T, Reason> {
     silence_panics();
     thread::scope(|scope| {
         let thread = builder().spawn_scoped(scope, parse);
         let thread = thread.map_err(|error| format!("its parser cannot be started: {error}"))?;
-        thread.join().unwrap_or_else(|_| Err(FAILED.to_owned()))
+        thread.join().unwrap_or_else(|_| Err(FAILED.to_owned().into()))
     })
 }
 

@@ -1,12 +1,13 @@
 //! The trees and texts of operands as they are printed.
 
+use super::error::ParseError;
 use super::format::Format;
 use super::operand::{Operand, text_of};
 use super::pdf_process::limit_resources;
 use super::reason::UnreadKind;
 use super::tree::{Output, Parser};
 use crate::cli::{Io, Progress};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::http::Client;
 use crate::record::Address;
 use crate::text::counted_verb;
@@ -95,10 +96,10 @@ pub fn print_texts(
 ) -> Result<()> {
     limit_resources()?;
     for operand in operands {
-        let shown = operand.shown();
+        let place = operand.shown();
         match text_of(operand, format, client, private) {
             Ok(text) => io.out.with(|out| out.extend_from_slice(text.as_bytes()))?,
-            Err(reason) => io.fault(&Error::new(format!("cannot read {shown}: {reason}"))),
+            Err(reason) => io.fault(&ParseError::Unread { place, reason }.into()),
         }
     }
     Ok(())

@@ -1,7 +1,5 @@
 //! Why a file is not read.
 
-use crate::error::failures;
-
 /// Why a PDF of pictures is not read.
 pub(super) const NO_WORDS: &str = "no words on its pages, which are pictures or scanned";
 /// Why an encrypted PDF is not read.
@@ -17,11 +15,6 @@ pub(super) enum Reason {
     #[error("{0}")]
     Failed(String),
 }
-
-// A file or a directory that is not read.
-failures! { pub(super) enum ParseError {
-    Unread { place: String, reason: Reason } ("cannot read {place}: {reason}"),
-} }
 
 /// A kind of files that are not read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -84,7 +77,9 @@ impl UnreadKind {
 }
 
 impl Reason {
-    /// Why a PDF is not read. A process of its own reads it, which says so in words.
+    /// Why a PDF is not read. The process that reads it is the `rsv-parse --text` of people, and says the
+    /// reason as it does to them; a word for the program beside it would be one more line on their screens.
+    /// Both processes are one executable, and so the constants are the same.
     pub(super) fn of_pdf(reason: String) -> Reason {
         match &*reason {
             NO_WORDS => Reason::Kind(UnreadKind::Scan, reason),

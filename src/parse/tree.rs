@@ -1,12 +1,13 @@
 //! The tree of an operand: its nodes in order, each directory after its children.
 
+use super::error::ParseError;
 use super::file;
 use super::job::{Input, Job, Parsed};
 use super::node::{self, Entry, Node, Source, TreeLine, TreeLists, TreePlace};
 use super::operand::{self, Fetched, Operand};
 use super::options::Options;
 use super::pool::{Pending, Pool};
-use super::reason::{ParseError, Reason, UnreadKind};
+use super::reason::{Reason, UnreadKind};
 use super::unpack::{Unpacked, Unread};
 use super::walk::{self, Step, Walker};
 use crate::cli::hint_for_missing;
@@ -402,7 +403,7 @@ impl Origin {
     }
 }
 
-/// The absolute path of a directory, or of a file that may be a link.
+/// The absolute path of a directory, or of a file that may be a link; as given where the system knows none.
 fn absolute(path: &Path) -> PathBuf {
     let whole = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if path.is_dir() {

@@ -88,7 +88,6 @@ fn shared_strings(xml: &[u8]) -> Result<Vec<String>, String> {
 /// Whether each style of cells is one of dates.
 fn date_styles(xml: &[u8]) -> Vec<bool> {
     let (mut custom, mut styles, mut in_cells) = (HashSet::new(), Vec::new(), false);
-    // Cells before the damage count.
     let _ = xml::walk(xml, |step| match step {
         XmlStep::Start(tag) => match tag.local_name().as_ref() {
             "numFmt" => {

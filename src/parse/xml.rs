@@ -89,7 +89,7 @@ pub(super) fn first_text(xml: &[u8], name: &str) -> Option<String> {
     found.filter(|text| !text.is_empty())
 }
 
-/// The value of an attribute, by its local name.
+/// The value of an attribute, by its local name; one with an unknown entity stays as it is.
 pub(super) fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
     let found = tag.attributes().flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
     let value = quick_xml::escape::unescape(&found.value);
@@ -117,7 +117,8 @@ fn decoded(xml: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Appends the character of a reference such as `&amp;` or `&#228;`.
+/// Appends the character of a reference such as `&amp;` or `&#228;`. What a document defines itself is left
+/// out: entities of entities can be of any length.
 fn push_entity(text: &mut String, entity: &BytesRef) {
     match entity.resolve_char_ref() {
         Ok(Some(c)) => text.push(c),

@@ -158,6 +158,7 @@ fn note_import<T: FactTable>(import: &Import, brought: Brought, facts: &mut T) -
     if existing.is_none() {
         forget_oldest(facts)?;
     }
+    // An account that somebody else changed begins again.
     let mut account = existing.and_then(|fact| serde_json::from_str(&fact).ok()).unwrap_or_else(|| Account {
         at: import.at,
         source: import.source.clone(),
@@ -174,6 +175,7 @@ fn note_import<T: FactTable>(import: &Import, brought: Brought, facts: &mut T) -
     let again = same.into_iter().collect::<NumberRanges>().without(&own);
     account.again = account.again().union(&again).to_string();
     account.brought = own.to_string();
+    // Numbers and texts always have JSON: without it the account would be removed.
     facts.set(&name, serde_json::to_string(&account).ok().as_deref())
 }
 

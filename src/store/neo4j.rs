@@ -3,14 +3,12 @@
 //!
 //! A file uses only files that are named after it here. `retrieval`, `records`, `vectors`, `links`, `state`
 //! and `audit` implement a trait each. `around`, `compare`, `nearest`, `words` and `read` hold the shared
-//! reads, and
-//! `unadopted` reads messages of other programs. `rename` moves records, as `write` writes a batch: `removal`
-//! and
-//! `existing` read the records that exist, and `batch`, with `fulltext`, `tombstones` and `rows`, applies the
-//! changes to them. `reindex` brings words up to date, `message_vectors` the vectors that messages hold.
-//! `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the writers' lock;
-//! `server` holds the connections, with `selection`, `changes`, `statements`, `record_node`, `values` and
-//! `error`.
+//! reads, and `unadopted` reads messages of other programs. `rename` moves records, as `write` writes a
+//! batch: `removal` and `existing` read the records that exist, and `batch`, with `fulltext`, `tombstones`
+//! and `rows`, applies the changes to them. `reindex` brings words up to date, `message_vectors` the vectors
+//! that messages hold. `graph` defines the store; `schema` makes constraints and indexes; `lock` takes the
+//! writers' lock; `server` holds the connections, with `selection`, `changes`, `statements`, `record_node`,
+//! `values` and `error`.
 //!
 //! A function fails "if the server does": it cannot be reached, refuses a statement, or is late.
 
@@ -62,11 +60,8 @@ use server::Server;
 /// another version.
 pub(super) fn open(place: &StoreLocation, _mode: OpenMode) -> Result<Box<dyn Store>> {
     if place.address.contains('@') {
-        return Err(StoreError::new(
-            ErrorKind::SecretInAddress,
-            "",
-            "cannot open the store: its address must not hold a user name or a password",
-        ));
+        let cause = "cannot open the store: its address must not hold a user name or a password";
+        return Err(StoreError::new(ErrorKind::SecretInAddress, "", cause));
     }
     let server = Server::for_location(place).and_then(|server| server.reach().map(|()| server));
     let server = server.map_err(|error| error.at("open", place))?;

@@ -64,11 +64,8 @@ fn print_notes(store: &mut dyn Store, place: &StoreLocation, io: &Io) -> crate::
         io.note(format_args!("there is no store at {}", place.address));
     }
     if let Some(path) = place.path().filter(|path| sqlite::is_open_to_others(path)) {
-        io.note(format_args!(
-            "others can read or change {0}; run: chmod go= {1}",
-            path.display(),
-            quoted(path)
-        ));
+        let (shown, quoted) = (path.display(), quoted(path));
+        io.note(format_args!("others can read or change {shown}; run: chmod go= {quoted}"));
     }
     Ok(())
 }
@@ -110,11 +107,10 @@ pub fn open(place: &StoreLocation, mode: OpenMode) -> Result<Box<dyn Store>> {
             )))
         }
         Some((scheme, _)) if SERVER_SCHEMES.contains(&scheme) => open_at_server(place, mode),
-        _ => Err(StoreError::new(
-            ErrorKind::NotAnAddress,
-            format!("cannot open store {address}"),
-            "not an address",
-        )),
+        _ => {
+            let attempt = format!("cannot open store {address}");
+            Err(StoreError::new(ErrorKind::NotAnAddress, attempt, "not an address"))
+        }
     }
 }
 

@@ -28,8 +28,7 @@ pub struct QuestionVector {
 }
 
 impl Question {
-    /// Parses a text, which may be long; `stored` are the languages of the store.
-    /// It is asked `now`.
+    /// Parses a text, which may be long; `stored` are the languages of the store. It is asked `now`.
     pub fn parse(
         text: &str,
         stored: Languages,

@@ -80,7 +80,7 @@ impl<'a> RenamedIds<'a> {
         let is_moved = record.scope.partition == self.rename.to;
         let other = match record.renamed(if is_moved { &self.rename.from } else { &self.rename.to }) {
             Ok(other) => other,
-            Err(_) if is_moved => return Ok(()),
+            Err(_) if is_moved => return Ok(()), // It never had the old name.
             Err(error) => return Err(Obstacle::Address { cause: error.to_string() }),
         };
         let (old, new) = if is_moved { (&other, record) } else { (record, &other) };
@@ -144,6 +144,7 @@ impl<'a> RenamedIds<'a> {
         }
     }
 
+    /// An address under the new name. One that would be too long keeps the old name, and is only shown.
     fn address(&self, address: &Address) -> Option<Address> {
         address.renamed(&self.rename.from, &self.rename.to).ok()
     }
@@ -175,7 +176,7 @@ pub(super) fn former_fact(partition: &str) -> String {
     format!("{FORMER}{partition}")
 }
 
-/// The names in such a fact.
+/// The names in such a fact; none if somebody else changed it.
 pub(super) fn names(fact: &str) -> Vec<String> {
     serde_json::from_str(fact).unwrap_or_default()
 }
@@ -263,7 +264,7 @@ pub(super) fn note_former<'a, T: FactTable>(
             }
         }
         if all != known {
-            facts.set(&fact, serde_json::to_string(&all).ok().as_deref())?;
+            facts.set(&fact, Some(&serde_json::json!(all).to_string()))?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Records in one SQLite file, in WAL mode, shared by any number of processes. A `rusqlite::Result` is an
 //! error if the file cannot be read or, by functions that change it, written: locked too long, damaged, or on
-//! a full disk.
+//! a full disk. A count below 0, which SQLite's signed numbers could hold, is damage, and counts as 0.
 
 mod digests; // 0 short ids
 mod error; // 0 errors of SQLite

@@ -54,14 +54,10 @@ pub(super) fn takes_place(record: &StoredRecord, existing: &StoredRecord, source
 
 /// The stored version as one of another place, dated as the new one that names that place. The new one's
 /// texts do not take the place of the stored ones.
-pub(super) fn moved(
-    record: &StoredRecord,
-    existing: &StoredRecord,
-    source: WriteSource,
-) -> Option<StoredRecord> {
+pub(super) fn moved(record: &StoredRecord, old: &StoredRecord, source: WriteSource) -> Option<StoredRecord> {
     let versions = record.kind.versions.filter(|_| source == WriteSource::Local)?;
-    let moved = (versions.moved)(record, existing)?;
-    let vector = record.vector.clone().filter(|_| record.version() == existing.version());
+    let moved = (versions.moved)(record, old)?;
+    let vector = record.vector.clone().filter(|_| record.version() == old.version());
     Some(StoredRecord { timestamp: record.timestamp, vector, ..moved })
 }
 

@@ -7,15 +7,19 @@ use super::types::{
     ToolChoice,
 };
 use crate::api::lenient::{Lenient, member, members};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, failures};
 use crate::record::{Object, quote, unexpected};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+failures! { enum ConversionError {
+    Unsayable { part: String } ("{part}: the model's provider has only chat completions, which cannot say it")
+        => "leave it out, or name a model whose provider has the API of the request",
+} }
+
 /// The error for a part of a request without a counterpart in chat completions.
-pub(in crate::api) fn unsayable(what: &str) -> Error {
-    Error::new(format!("{what}: the model's provider has only chat completions, which cannot say it"))
-        .hint("leave it out, or name a model whose provider has the API of the request")
+pub(in crate::api) fn unsayable(part: &str) -> Error {
+    ConversionError::Unsayable { part: part.to_owned() }.into()
 }
 
 /// Settings of a request: those of its answer's text, or of the effort that the model is to make.

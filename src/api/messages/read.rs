@@ -7,7 +7,7 @@ use crate::api::scan;
 use crate::api::splice;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, quote, unexpected};
+use crate::record::{Content, Object, empty, missing, quote, unexpected};
 
 /// A hint: the smallest valid request.
 const REQUEST_HINT: &str =
@@ -20,12 +20,12 @@ const SUBAGENT_SIGN: &str = "cc_is_subagent=true";
 pub(super) fn read(body: &Object) -> Result<Reading> {
     let json = match body.get("messages") {
         Some(json) if json.starts_with('[') => json,
-        None | Some("null") => return Err(Error::new("messages: is missing").hint(REQUEST_HINT)),
+        None | Some("null") => return Err(missing("messages").hint(REQUEST_HINT)),
         Some(json) => return Err(unexpected("messages", "an array of objects", json)),
     };
     let mut earlier = unread(json);
     if earlier.is_empty() {
-        return Err(Error::new("messages: is empty").hint(REQUEST_HINT));
+        return Err(empty("messages").hint(REQUEST_HINT));
     }
     let mut reading = Reading { len: earlier.len(), session: session(body), ..Reading::default() };
     // Newest first.
@@ -36,7 +36,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         let place = |error: Error| error.at(format_args!("messages[{at}]"));
         let message = || Object::parse(last.json()).map_err(place);
         match (last.role(), last.role_word()) {
-            (None | Some("null"), _) => return Err(place(Error::new("role: is missing"))),
+            (None | Some("null"), _) => return Err(place(missing("role"))),
             (_, Some("user")) => {
                 let user = user_message(&last).map_err(place)?;
                 reading.is_side_call |= user.is_program_request;

@@ -6,7 +6,7 @@ use crate::api::reading::{
 };
 use crate::chat::fence;
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, quote, unexpected};
+use crate::record::{Content, Object, missing, quote, unexpected};
 
 /// A hint: the smallest valid request.
 const REQUEST_HINT: &str = r#"a request has {"input": "..."}, or an array of items in its place"#;
@@ -27,7 +27,7 @@ pub(super) fn read(body: &Object) -> Result<Reading> {
         reading.turns.push(opaque("system", &text_part(&instructions).to_json()));
     }
     match body.get("input") {
-        None | Some("null") => return Err(Error::new("input: is missing").hint(REQUEST_HINT)),
+        None | Some("null") => return Err(missing("input").hint(REQUEST_HINT)),
         Some(json) if json.starts_with('"') => {
             let mut user = UserMessage::default();
             user.add_text(&fence::remove(&body.text("input")?.unwrap_or_default()));

@@ -1,7 +1,8 @@
 //! The command line of rsv-search.
 
+use crate::cli::CliError;
 use crate::cli::flags::{Filter, kind, time};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{self, ACTION, ActionFilter, Address, DOCUMENT, MEMORY, MESSAGE, RecordKind};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
@@ -101,11 +102,10 @@ impl SearchArgs {
             || !self.exclude_trace.is_empty();
         let finds_actions = !self.actions.filter().is_empty();
         if let Some(kind) = self.kind.iter().find(|kind| !kind.indexed.is_some()) {
-            return Err(Error::new(format!("--kind: a {} has no text to search", kind.name)));
+            return Err(CliError::NotSearched { kind: kind.name }.into());
         }
         if finds_actions && !self.kind.is_empty() && self.kind != [&ACTION] {
-            let error = Error::new("--kind: --file, --command and --failed find actions");
-            return Err(error.hint("leave out --kind"));
+            return Err(CliError::NotOfActions.into());
         }
         Ok(match (self.kind.is_empty(), self.secrets) {
             (false, _) => self.kind.clone(),

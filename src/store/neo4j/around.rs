@@ -61,7 +61,7 @@ impl Neo4j {
     ) -> DbResult<Vec<Around>> {
         let statement = if measure.is_some() { statements::AROUND_MEASURED } else { statements::AROUND };
         let statement = &selected_of_kind(statement, kind, which);
-        let (model, vector) = measure.unwrap_or_default();
+        let (model, vector) = measure.unwrap_or_default(); // `AROUND` uses neither.
         let query = QuantizedQuery::new(vector);
         let mut all = Vec::with_capacity(records.len());
         let bytes = records.iter().map(|record| record.id.len()).max().unwrap_or_default() + POSITION_BYTES;
@@ -97,7 +97,7 @@ fn with_positions(params: Params, records: &[&StoredRecord]) -> Params {
     let scopes: BTreeSet<&Scope> = records.iter().map(|record| &record.scope).collect();
     let scopes = Vec::from_iter(scopes);
     let position = |record: &&StoredRecord| {
-        let scope = scopes.binary_search(&&record.scope).unwrap_or_default();
+        let scope = scopes.binary_search(&&record.scope).unwrap_or_default(); // Each is among them.
         let numbers = [record.timestamp, i64::from(record.seq), number(scope)].map(BoltType::from);
         BoltType::from_iter([BoltType::from(record.id.as_str())].into_iter().chain(numbers))
     };

@@ -234,13 +234,9 @@ impl Batch {
 
     /// Moves a record to another name of its partition; its vectors and links stay. Returns the number of its
     /// node, and that of the change.
-    pub(super) fn move_record(
-        &mut self,
-        existing: &StoredRecord,
-        renamed: &StoredRecord,
-    ) -> Option<[i64; 2]> {
-        let old = self.old_versions.remove(&existing.id)?;
-        self.new.tally(existing, -1);
+    pub(super) fn move_record(&mut self, record: &StoredRecord, renamed: &StoredRecord) -> Option<[i64; 2]> {
+        let old = self.old_versions.remove(&record.id)?;
+        self.new.tally(record, -1);
         self.new.tally(renamed, 1);
         self.new.counts.subtract(&old, &self.models);
         for model in &old.models {
@@ -248,7 +244,7 @@ impl Batch {
         }
         let change = self.number();
         let properties = BoltType::Map(self.properties(renamed, old.n).into());
-        let row = scope_params(&renamed.scope).with("id", existing.id.as_str()).with("n", change);
+        let row = scope_params(&renamed.scope).with("id", record.id.as_str()).with("n", change);
         self.new.moved.push(row.with("properties", properties));
         Some([old.n, change])
     }

@@ -145,12 +145,7 @@ type Existing = (String, Option<usize>, String, String, i64, Option<String>, Opt
 type ListedTwin = (usize, String, ListedRecord, Option<Vec<f64>>);
 
 /// Adds the values of a row.
-fn take_in(
-    existing: &mut Batch,
-    row: &Row,
-    requested: &Wanted,
-    kinds: &[&'static RecordKind],
-) -> DbResult<()> {
+fn take_in(existing: &mut Batch, row: &Row, wanted: &Wanted, kinds: &[&'static RecordKind]) -> DbResult<()> {
     for (id, kind, partition, instance, timestamp, role, content, extra) in
         row.get::<Vec<Existing>>("records")?
     {
@@ -167,8 +162,8 @@ fn take_in(
     }
     for (i, element, listed, vector) in row.get::<Vec<ListedTwin>>("twins")? {
         let id = listed.1.clone();
-        let twin = record_node::record(listed, &requested.keyed)?;
-        let requested = requested.twins.get(i).and_then(|(_, requested)| requested.vector.as_ref());
+        let twin = record_node::record(listed, &wanted.keyed)?;
+        let requested = wanted.twins.get(i).and_then(|(_, requested)| requested.vector.as_ref());
         if let (Some(id), Some(numbers), Some(requested)) = (&id, vector, requested) {
             existing.vectors.insert((id.clone(), requested.model.clone()), narrow(numbers));
         }

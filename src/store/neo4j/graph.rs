@@ -25,12 +25,7 @@ pub(super) struct Neo4j {
 }
 
 impl Neo4j {
-    pub(super) fn new(
-        server: Server,
-        place: &StoreLocation,
-        has_irregular: bool,
-        is_outdated: bool,
-    ) -> Neo4j {
+    pub(super) fn new(server: Server, place: &StoreLocation, has_irregular: bool, is_outdated: bool) -> Self {
         let (place, model_numbers) = (place.clone(), HashMap::new());
         Neo4j { server, place, model_numbers, has_irregular, is_outdated, languages: None }
     }

@@ -53,7 +53,7 @@ impl Links for Neo4j {
     }
 
     fn prune(&mut self, model: &str, collection: &Collection, rule: Rule, rebuild: bool) -> Result<u64> {
-        self.or_error("write to", self.prune_synapses(model, collection, rule, rebuild))
+        self.or_error("write to", self.prune_links(model, collection, rule, rebuild))
     }
 }
 
@@ -160,6 +160,7 @@ impl Neo4j {
         let mut vectors =
             self.read_vectors(statements::VECTORS_OF_COLLECTIONS, count.model, collections, all)?;
         vectors.sort_by_key(|vector| vector.n);
+        // Without an index none is missed.
         Ok(compare(&vectors, which, min_similarity, limit, None).unwrap_or_default())
     }
 
@@ -202,7 +203,7 @@ impl Neo4j {
         let statement = for_model(&for_label(statements::NEAR_EACH, kind), count.model);
         let mut each: Vec<Found> = vectors.iter().map(|_| Found::default()).collect();
         self.server.each(&statement, params, &mut |row| {
-            let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+            let i: usize = row.get("i")?;
             if let Some(one) = each.get_mut(i) {
                 let vectors = row.get::<Vec<ListedVector>>("near")?.into_iter().map(Vector::new).collect();
                 *one = Found { least: row.get::<Option<f64>>("least")?.unwrap_or_default(), vectors };
@@ -248,13 +249,7 @@ impl Neo4j {
         })
     }
 
-    fn prune_synapses(
-        &self,
-        name: &str,
-        collection: &Collection,
-        rule: Rule,
-        rebuild: bool,
-    ) -> DbResult<u64> {
+    fn prune_links(&self, name: &str, collection: &Collection, rule: Rule, rebuild: bool) -> DbResult<u64> {
         let Some(model) = self.model_number(name)? else { return Ok(0) };
         self.server.write(|transaction| {
             lock(transaction, 0)?;

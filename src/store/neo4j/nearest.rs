@@ -103,11 +103,8 @@ impl Neo4j {
             FromIndex::NotAsked => Vec::new(),
             FromIndex::CompareAll(model) => {
                 let statement = for_model(statements::NEAREST_OF_ALL, model);
-                let lists = self.server.lists(
-                    &selected(&statement, which),
-                    nearest_params(which, vector, limit),
-                    limit,
-                )?;
+                let params = nearest_params(which, vector, limit);
+                let lists = self.server.lists(&selected(&statement, which), params, limit)?;
                 hits(lists, which, &QuantizedQuery::new(vector))?
             }
         };
@@ -155,7 +152,7 @@ fn nearest_params(which: &Select, vector: &[f32], limit: usize) -> Params {
 /// The records, as hits scored by their cosines.
 fn hits(lists: Vec<MeasuredRecord>, which: &Select, query: &QuantizedQuery) -> DbResult<Vec<Hit>> {
     let hit = |(listed, cosine, vector): MeasuredRecord| {
-        let cosine = values::cosine((cosine, vector), query).unwrap_or_default();
+        let cosine = values::cosine((cosine, vector), query).unwrap_or_default(); // A vector was found.
         Ok(Hit::by_meaning(record_node::record(listed, &which.kinds)?, cosine))
     };
     lists.into_iter().map(hit).collect()

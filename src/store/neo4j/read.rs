@@ -79,7 +79,7 @@ impl Neo4j {
                 let rows = positions.iter().zip(&some).map(row);
                 let params = Params::new().with_rows("rows", rows).with("count", number(count));
                 for row in self.server.rows(&each_of(statements::LAST_OF_EACH, kind, &some), params)? {
-                    let i = usize::try_from(row.get::<i64>("i")?).unwrap_or_default();
+                    let i: usize = row.get("i")?;
                     if let Some(records) = found.get_mut(i) {
                         records.push(row.record(&[kind])?);
                     }

@@ -62,7 +62,7 @@ pub(super) fn prepare(server: &Server, place: &StoreLocation) -> Result<Prepared
 /// Brings a graph to the version of this release, all at once but for the digests, which earlier releases
 /// pass over.
 fn migrate(server: &Server, version: i64) -> DbResult<()> {
-    let done = usize::try_from(version - OLDEST).unwrap_or_default();
+    let done = usize::try_from(version - OLDEST).unwrap_or_default(); // `prepare` refuses older ones.
     if done <= changes::WITHOUT_DIGESTS {
         set_digests(server)?;
     }

@@ -326,6 +326,7 @@ impl Transaction {
     /// Rolls back; the transaction cannot be used any more.
     pub(super) fn rollback(&mut self) {
         if let (Some(inner), Ok(runtime)) = (self.inner.take(), runtime()) {
+            // If it fails, the server rolls back when the connection ends.
             let _ = runtime.block_on(async { timeout(ROLLBACK_TIMEOUT, inner.rollback()).await });
         }
     }

@@ -94,7 +94,7 @@ impl Tombstones {
         let versioned =
             batch.iter().filter_map(Record::stored).filter(|record| record.kind.versions.is_some());
         let was_forgotten = |record: &&StoredRecord| {
-            let existing = tombstone_of_id(record, self).ok().flatten();
+            let existing = tombstone_of_id(record, self).ok().flatten(); // Memory cannot fail.
             existing.is_some_and(|existing| existing.is_of_directory(record))
         };
         versioned.filter(was_forgotten).collect()

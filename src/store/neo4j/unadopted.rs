@@ -40,7 +40,7 @@ impl Neo4j {
         self.each_irregular(&which.scopes, &mut |message| {
             let is_selected =
                 |message: &StoredRecord| which.scopes.contains(&message.scope) && which.admits(message);
-            found.extend(message.ok().filter(is_selected));
+            found.extend(message.ok().filter(is_selected)); // `unreadable_messages` reports the others.
         })?;
         found.sort_by_cached_key(StoredRecord::position);
         Ok(found)

@@ -28,7 +28,7 @@ pub(super) fn append(connection: &Connection, rows: &[AuditRow], before: i64) ->
             row.status,
             row.trace_id,
             i64::try_from(row.records.count).unwrap_or(i64::MAX),
-            serde_json::to_string(&row.records.ids).unwrap_or_default(),
+            serde_json::json!(row.records.ids).to_string(),
         ])?;
     }
     let sql = "DELETE FROM audit WHERE (timestamp, id) IN

@@ -83,7 +83,7 @@ impl SecondConnection {
         if let SecondConnection::Closed(path, mode) = self {
             *self = match Sqlite::alone(path, *mode) {
                 Ok(store) => SecondConnection::Open(Box::new(store)),
-                Err(_) => SecondConnection::Never,
+                Err(_) => SecondConnection::Never, // One connection reads all then.
             };
         }
         match self {
@@ -162,11 +162,10 @@ impl Sqlite {
     /// Errors if the file has left its path: writes would be lost.
     pub(super) fn check_origin(&self) -> Result<()> {
         match &self.origin {
-            Some(origin) if file_at(&origin.path) != Some(origin.file) => Err(StoreError::new(
-                ErrorKind::Moved,
-                self.attempt("write to"),
-                "the file was removed, renamed or replaced",
-            )),
+            Some(origin) if file_at(&origin.path) != Some(origin.file) => {
+                let cause = "the file was removed, renamed or replaced";
+                Err(StoreError::new(ErrorKind::Moved, self.attempt("write to"), cause))
+            }
             _ => Ok(()),
         }
     }
@@ -222,7 +221,7 @@ impl Sqlite {
                 SecondConnection::Never => None,
                 _ => {
                     let look = || first = second.open().map(&one);
-                    thread::Builder::new().spawn_scoped(scope, look).ok()
+                    thread::Builder::new().spawn_scoped(scope, look).ok() // Else `one` runs below.
                 }
             };
             let other = other(self);

@@ -143,7 +143,7 @@ pub(super) fn compact(connection: &mut Connection) -> rusqlite::Result<bool> {
     }
     if let Some(pending) = pending {
         facts::clear(connection, ERASE_PENDING, &pending)?;
-        let _ = empty_log(connection);
+        let _ = empty_log(connection); // As in `finish`.
     }
     Ok(true)
 }

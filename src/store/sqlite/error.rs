@@ -91,7 +91,8 @@ fn described_by_system(error: &rusqlite::Error) -> Option<(ErrorKind, String)> {
     Some((kind, cause.to_owned()))
 }
 
-/// The kind of an error of the system outside of SQLite, if it is one that has a remedy of its own.
+/// The kind of an error of the system outside of SQLite, if it is one that has a remedy of its own; for
+/// others the caller names what mostly keeps that call from succeeding.
 pub(super) fn kind_of(error: &io::Error) -> Option<ErrorKind> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(ErrorKind::Full),

@@ -143,7 +143,7 @@ pub(super) fn run(connection: &mut Connection, index_words: IndexWords) -> rusql
 
 fn migrate(connection: &mut Connection, index_words: IndexWords) -> rusqlite::Result<()> {
     let transaction = wal::begin_write(connection)?;
-    let done = usize::try_from(version(&transaction)? - OLDEST).unwrap_or_default();
+    let done = usize::try_from(version(&transaction)? - OLDEST).unwrap_or_default(); // None is older.
     if done < MIGRATIONS.len() {
         for migration in &MIGRATIONS[done..] {
             migration(&transaction)?;

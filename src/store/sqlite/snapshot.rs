@@ -27,6 +27,6 @@ impl Snapshot<'_> {
 
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
-        let _ = self.end();
+        let _ = self.end(); // A failure of the file is the error of the read before, or of the next one.
     }
 }

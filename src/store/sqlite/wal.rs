@@ -111,7 +111,7 @@ pub(super) fn belongs_to_file(
     Ok(false)
 }
 
-/// The identity of a file without its log; `None` if it has no log, or no identity yet.
+/// The identity of a file without its log; `None` if it has no log, no identity yet, or cannot be read.
 pub(super) fn read_alone(file: &Path) -> Option<Identity> {
     if len(&path_of(file)) == 0 {
         return None;

@@ -17,16 +17,18 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 /// The join that reads the table before it first, regardless of the planner's estimate of its size.
 const READ_FIRST: &str = "CROSS JOIN";
 
+/// The end of a walk.
+type Walked = Result<(), Stopped>;
+
 /// Visits everything, from one snapshot. Fails if `visit` does, or the file cannot be read.
-pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
+pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> Walked {
     let snapshot = connection.unchecked_transaction()?;
     walk_snapshot(connection, what, visit)?;
     Ok(snapshot.finish()?)
 }
 
 /// Visits everything within a transaction. Fails if `visit` does, or the file cannot be read.
-pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Visit) -> Result<(), Stopped> {
-    let within = Within::resolve(connection, &what.which)?;
+pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Visit) -> Walked {
     if what.tombstones {
         let after = what.changed_since.map(|numbers| numbers.tombstones);
         tombstones::each(connection, &what.which, after, &mut |one| visit(Record::Tombstone(one)))?;
@@ -35,25 +37,25 @@ pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Vi
         what.which.kinds.iter().copied().partition(|kind| kind.subject.is_some());
     for kinds in [others, about].into_iter().filter(|kinds| !kinds.is_empty()) {
         let what = Walk { which: Select { kinds, ..what.which.clone() }, ..what.clone() };
-        walk_records(connection, &what, &Within::resolve(connection, &what.which)?, visit)?;
+        walk_records(connection, &what, filter_of(connection, &what.which)?, visit)?;
     }
     if what.embeddings {
-        walk_embeddings(connection, what, &within, visit)?;
+        walk_embeddings(connection, what, filter_of(connection, &what.which)?, visit)?;
     }
     if what.links {
-        walk_links(connection, what, &within, visit)?;
+        walk_links(connection, what, filter_of(connection, &what.which)?, visit)?;
     }
     Ok(())
 }
 
-fn walk_records(
-    connection: &Connection,
-    what: &Walk,
-    within: &Within,
-    visit: &mut Visit,
-) -> Result<(), Stopped> {
-    let mut filter = Filter::new(&what.which);
-    filter.within("record", within);
+/// The filter of a selection of records.
+fn filter_of(connection: &Connection, which: &Select) -> rusqlite::Result<Filter> {
+    let mut filter = Filter::new(which);
+    filter.within("record", &Within::resolve(connection, which)?);
+    Ok(filter)
+}
+
+fn walk_records(connection: &Connection, what: &Walk, mut filter: Filter, visit: &mut Visit) -> Walked {
     let main = if what.vectors { main_model(connection)? } else { None };
     let vector = match &main {
         Some((n, _)) => format!("(SELECT vector FROM embedding WHERE record = record.n AND model = {n})"),
@@ -104,14 +106,7 @@ fn main_model(connection: &Connection) -> rusqlite::Result<Option<(i64, String)>
     connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
-fn walk_embeddings(
-    connection: &Connection,
-    what: &Walk,
-    within: &Within,
-    visit: &mut Visit,
-) -> Result<(), Stopped> {
-    let mut filter = Filter::new(&what.which);
-    filter.within("record", within);
+fn walk_embeddings(connection: &Connection, what: &Walk, mut filter: Filter, visit: &mut Visit) -> Walked {
     let mut join = "JOIN";
     if let Some(numbers) = what.changed_since {
         filter.add("embedding.change > ?", numbers.embeddings);
@@ -134,14 +129,7 @@ fn walk_embeddings(
     Ok(())
 }
 
-fn walk_links(
-    connection: &Connection,
-    what: &Walk,
-    within: &Within,
-    visit: &mut Visit,
-) -> Result<(), Stopped> {
-    let mut filter = Filter::new(&what.which);
-    filter.within("record", within);
+fn walk_links(connection: &Connection, what: &Walk, mut filter: Filter, visit: &mut Visit) -> Walked {
     filter.and_for("other");
     let (mut index, mut join) = ("", "JOIN");
     if let Some(numbers) = what.changed_since {

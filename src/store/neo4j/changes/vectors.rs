@@ -124,12 +124,7 @@ pub(in crate::store::neo4j) struct VectorLabels {
 }
 
 impl VectorLabels {
-    pub(in crate::store::neo4j) fn new(
-        kind: &RecordKind,
-        model: i64,
-        dim: usize,
-        late: bool,
-    ) -> VectorLabels {
+    pub(in crate::store::neo4j) fn new(kind: &RecordKind, model: i64, dim: usize, late: bool) -> Self {
         VectorLabels { model, dim, searched: kind.embedded.is_some(), of_message: *kind == MESSAGE, late }
     }
 }

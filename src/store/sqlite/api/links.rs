@@ -94,11 +94,8 @@ fn links(connection: &Connection, ids: &[&str], rel: Option<&str>) -> rusqlite::
              WHERE link.{own} = ?3 {of_relation}"
         )
     };
-    let sql = format!(
-        "{} UNION ALL {}",
-        side("source", "target", "?1, far.id"),
-        side("target", "source", "far.id, ?1")
-    );
+    let [from, to] = [side("source", "target", "?1, far.id"), side("target", "source", "far.id, ?1")];
+    let sql = format!("{from} UNION ALL {to}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut number = connection.prepare_cached("SELECT n FROM record WHERE id = ?")?;
     let mut found = BTreeMap::new();

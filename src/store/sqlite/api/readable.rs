@@ -25,7 +25,8 @@ impl Sqlite {
         let is_damaged = match &opened {
             Ok(store) if store.is_missing() => return opened,
             Ok(store) => {
-                // As long as this is read, no other process can checkpoint the log and restart it.
+                // As long as this is read, no other process can checkpoint the log and restart it. If it
+                // fails, what can be read is read without that.
                 let _ = store.connection.execute_batch("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1;");
                 false
             }
@@ -101,7 +102,8 @@ fn name(record: &Record) -> Vec<String> {
 /// this process; nothing is read through its connection after that.
 fn read(path: &Path) -> Result<(Connection, Damage)> {
     let address = address_of(path);
-    // SQLite has the log beside the file itself, not beside a link to it.
+    // SQLite has the log beside the file itself, not beside a link to it. `recover` reports a link to
+    // nothing.
     let file: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     recover::recover(&file, &address).map_err(|failure| match failure {
         Failure::Io(cause) => {

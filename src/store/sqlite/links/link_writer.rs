@@ -45,7 +45,7 @@ impl<'a> LinkWriter<'a> {
                    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
         let change = self.last_change()? + 1;
         let extra = as_json(&link.extra);
-        let timestamp = link.timestamp.unwrap_or_default();
+        let timestamp = link.timestamp.unwrap_or_default(); // Ingestion gives each link a time.
         let row = params![source, link.rel, target, timestamp, link.score, link.model, extra, change];
         if self.connection.prepare_cached(sql)?.execute(row)? == 0 {
             let sql = "SELECT EXISTS (SELECT 1 FROM link WHERE source = ? AND rel = ? AND target = ?)";

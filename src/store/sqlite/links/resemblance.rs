@@ -148,6 +148,7 @@ impl Resemblance<'_> {
                 (sql, -1)
             }
         };
+        let most = MAX_CANDIDATES.max(2 * self.limit);
         let mut statement = connection.prepare_cached(&sql)?;
         let rows = statement.query_map(params![model, part.value(), count], |row| {
             Ok(QueryRecord {
@@ -156,11 +157,7 @@ impl Resemblance<'_> {
                 timestamp: row.get(2)?,
                 version: row.get(3)?,
                 query: QuantizedQuery::new(&numbers(row.get_ref(4)?.as_blob()?)),
-                best: TopCandidates::above(
-                    self.min_similarity,
-                    self.limit,
-                    MAX_CANDIDATES.max(2 * self.limit),
-                ),
+                best: TopCandidates::above(self.min_similarity, self.limit, most),
             })
         })?;
         rows.collect()
@@ -266,6 +263,7 @@ fn compare_all(queries: &mut [QueryRecord], order: &ComparisonOrder, block: &Cod
     let next = AtomicUsize::new(0);
     let compare = || {
         while let Some(share) = shares.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // Only this thread has the share: the lock never waits.
             compare_some(&mut share.lock().unwrap_or_else(PoisonError::into_inner), min_queries, block);
         }
     };

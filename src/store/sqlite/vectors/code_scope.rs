@@ -46,11 +46,7 @@ impl CodeScope {
     }
 
     /// The collections of a selection. Of many in pools only those with pages of a model are listed.
-    pub(crate) fn resolve(
-        connection: &Connection,
-        model: i64,
-        which: &Select,
-    ) -> rusqlite::Result<CodeScope> {
+    pub(crate) fn resolve(connection: &Connection, model: i64, which: &Select) -> rusqlite::Result<Self> {
         let pools = Within::pools(connection, which)?;
         let listed =
             pools.is_none() || pooled_from(connection)? > 0 || !collections::are_many(connection, which)?;

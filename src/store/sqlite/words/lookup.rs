@@ -117,6 +117,7 @@ impl<'a> Lookup<'a> {
     ) -> rusqlite::Result<(QueryToken, Occurrences)> {
         let counts = |(segment, words): (&Segment, Vec<Box<[u8]>>)| {
             let token = token.folded_as(segment.folding);
+            // Words are UTF-8; on a damaged page, another word weighs nothing.
             let weighted = words.into_iter().map(|word| {
                 let weight = token.weight(std::str::from_utf8(&word).unwrap_or_default());
                 (word, weight)

@@ -55,7 +55,7 @@ pub(crate) fn remaining(connection: &Connection) -> rusqlite::Result<u64> {
     first(connection)?.map_or(Ok(0), |from| Segment::outdated_slots(connection, from))
 }
 
-/// The first segment that may have words of an earlier folding.
+/// The first segment that may have words of an earlier folding; the first of all if the fact is no number.
 fn first(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     Ok(facts::get(connection, REFOLD_FROM)?.map(|from| from.parse().unwrap_or_default()))
 }
@@ -77,11 +77,7 @@ struct Refolding<'a> {
 }
 
 impl<'a> Refolding<'a> {
-    fn begin(
-        connection: &'a Connection,
-        segment: Segment,
-        collection: i64,
-    ) -> rusqlite::Result<Refolding<'a>> {
+    fn begin(connection: &'a Connection, segment: Segment, collection: i64) -> rusqlite::Result<Self> {
         let sql = "SELECT kind FROM collection WHERE n = ?";
         let name: String = connection.prepare_cached(sql)?.query_row([collection], |row| row.get(0))?;
         Ok(Refolding {

@@ -110,13 +110,9 @@ impl Segment {
     }
 
     /// Brings the rows of words up to date.
-    pub(crate) fn change_words(
-        &self,
-        connection: &Connection,
-        balance: &WordBalance,
-    ) -> rusqlite::Result<()> {
-        self.forget_words(connection, &balance.removed)?;
-        self.add_words(connection, &balance.added)
+    pub(crate) fn change_words(&self, connection: &Connection, words: &WordBalance) -> rusqlite::Result<()> {
+        self.forget_words(connection, &words.removed)?;
+        self.add_words(connection, &words.added)
     }
 
     /// Adds words to the last row of words, and to new ones.
