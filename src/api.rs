@@ -1,7 +1,7 @@
 //! The APIs by which clients talk to models: OpenAI's chat completions and Responses, and Anthropic's
 //! Messages. Each is a reader and a writer of one turn in the shape of chat completions, which is all that
-//! enrichment, budget and ingestion know. Members, items and blocks that rsv does not know are kept
-//! unchanged, and count as absent where it reads them: the provider is the one to refuse them.
+//! enrichment, budget and ingestion know. Members, items and blocks that rsv does not know, or
+//! that have another type than it knows, are kept unchanged, and count as absent: a provider may know them.
 //!
 //! An API is an implementation of the trait in `dialect.rs`: `completions.rs`, `messages.rs`, `responses.rs`,
 //! each with its types beside it. The last two find the user's own words among those that a program adds

@@ -34,9 +34,8 @@ fn run(mut args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let layout = io.print_as(&printing);
     let kinds = args.kinds(io.stdout_is_tty() && layout.is_some())?;
     if let Some(flag) = args.flag_without_target() {
-        return Err(
-            Error::new(format!("{flag} is for a search in the tree of contexts")).hint("add --target URI")
-        );
+        let error = Error::new(format!("{flag} is for a search in the tree of contexts"));
+        return Err(error.hint("add --target URI"));
     }
     let has_kinds = kinds.len() > 1 && args.kind.is_empty() && args.tree.target.is_empty() && !args.secrets;
     let mode = mode(&args, settings.max_line(), io)?;

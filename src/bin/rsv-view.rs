@@ -179,9 +179,8 @@ impl Args {
             _ => Mode::Last,
         };
         if format == "block" {
-            return Err(
-                Error::new("--format: a block is of the last records of a scope").hint("use --format text")
-            );
+            let error = Error::new("--format: a block is of the last records of a scope");
+            return Err(error.hint("use --format text"));
         }
         Ok(mode)
     }

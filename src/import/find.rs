@@ -1,4 +1,4 @@
-//! Finds what other programs left in a home directory. What cannot be read is not offered.
+//! Finds what other programs left in a home directory. Files that cannot be read are not offered.
 
 use super::conversation::ImportOptions;
 use super::file_log::FileLog;

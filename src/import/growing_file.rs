@@ -53,7 +53,7 @@ struct Progress {
     converter: Shared,
 }
 
-/// A converter that outlives a source.
+/// A converter that outlives a source; one source has it at a time, so that its lock never waits.
 type Shared = Arc<Mutex<Box<dyn Convert>>>;
 
 impl Convert for Shared {

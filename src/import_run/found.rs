@@ -58,9 +58,8 @@ fn nothing_found(places: &HomePlaces) -> String {
 fn wants_import(found: &[FoundFiles], io: &mut Io) -> Result<bool> {
     io.out.flush()?;
     let files: usize = found.iter().map(|found| found.files).sum();
-    Ok(io
-        .confirm(&format!("Import {}?", counted(files as u64, "file")))?
-        .ok_or(ImportRunError::NoTerminal)?)
+    let answer = io.confirm(&format!("Import {}?", counted(files as u64, "file")))?;
+    Ok(answer.ok_or(ImportRunError::NoTerminal)?)
 }
 
 /// The directories to watch: those that are named, else those in which programs keep sessions.

@@ -77,9 +77,9 @@ impl UnreadKind {
 }
 
 impl Reason {
-    /// Why a PDF is not read. The process that reads it is the `rsv-parse --text` of people, and says the
-    /// reason as it does to them; a word for the program beside it would be one more line on their screens.
-    /// Both processes are one executable, and so the constants are the same.
+    /// Why a PDF is not read. The process that reads it is `rsv-parse --text`, which says the reason in the
+    /// words that people see; a kind beside them would be one more line on their screens. Both processes are
+    /// one executable, so that their constants are the same.
     pub(super) fn of_pdf(reason: String) -> Reason {
         match &*reason {
             NO_WORDS => Reason::Kind(UnreadKind::Scan, reason),

@@ -117,8 +117,8 @@ fn decoded(xml: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Appends the character of a reference such as `&amp;` or `&#228;`. What a document defines itself is left
-/// out: entities of entities can be of any length.
+/// Appends the character of a reference such as `&amp;` or `&#228;`. Entities that a document defines itself
+/// are left out: one that consists of others can be of any length.
 fn push_entity(text: &mut String, entity: &BytesRef) {
     match entity.resolve_char_ref() {
         Ok(Some(c)) => text.push(c),

@@ -144,7 +144,7 @@ impl<'a> RenamedIds<'a> {
         }
     }
 
-    /// An address under the new name. One that would be too long keeps the old name, and is only shown.
+    /// An address under the new name; none if it gets too long, and then the part shows the old one.
     fn address(&self, address: &Address) -> Option<Address> {
         address.renamed(&self.rename.from, &self.rename.to).ok()
     }

@@ -1,6 +1,6 @@
 //! The command line of rsv-search.
 
-use crate::cli::CliError;
+use crate::cli::error::CliError;
 use crate::cli::flags::{Filter, kind, time};
 use crate::error::Result;
 use crate::record::{self, ACTION, ActionFilter, Address, DOCUMENT, MEMORY, MESSAGE, RecordKind};

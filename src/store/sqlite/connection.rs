@@ -72,7 +72,7 @@ pub(super) fn open(path: &Path, mode: OpenMode, address: &str) -> Result<Opened,
     if path.is_dir() {
         return Err(failed(ErrorKind::Directory, "is a directory".to_owned()));
     }
-    // SQLite has the log beside the file itself, not beside a link to it; it reports a link to nothing.
+    // SQLite has the log beside the file itself, not beside a link to it. A link to nothing has no log yet.
     let target = if path.is_symlink() { fs::canonicalize(path).ok() } else { None };
     let path = target.as_deref().unwrap_or(path);
     let connected = match mode {

@@ -29,6 +29,7 @@ pub(super) fn walk(connection: &Connection, what: &Walk, visit: &mut Visit) -> W
 
 /// Visits everything within a transaction. Fails if `visit` does, or the file cannot be read.
 pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Visit) -> Walked {
+    let filter = filter_of(connection, &what.which)?;
     if what.tombstones {
         let after = what.changed_since.map(|numbers| numbers.tombstones);
         tombstones::each(connection, &what.which, after, &mut |one| visit(Record::Tombstone(one)))?;
@@ -40,10 +41,10 @@ pub(super) fn walk_snapshot(connection: &Connection, what: &Walk, visit: &mut Vi
         walk_records(connection, &what, filter_of(connection, &what.which)?, visit)?;
     }
     if what.embeddings {
-        walk_embeddings(connection, what, filter_of(connection, &what.which)?, visit)?;
+        walk_embeddings(connection, what, filter.clone(), visit)?;
     }
     if what.links {
-        walk_links(connection, what, filter_of(connection, &what.which)?, visit)?;
+        walk_links(connection, what, filter, visit)?;
     }
     Ok(())
 }
