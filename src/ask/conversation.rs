@@ -101,6 +101,7 @@ impl Conversation {
 }
 
 impl PastTurn {
+    /// A stored turn, of at least one record.
     fn stored(records: &[StoredRecord]) -> PastTurn {
         let (first, last) = (records.first(), records.last());
         PastTurn {

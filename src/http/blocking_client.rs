@@ -19,7 +19,7 @@ pub struct BlockingClient {
     pub deadline: Option<Instant>,
 }
 
-/// An event loop that nobody uses at present.
+/// An event loop that nobody uses at present: it is taken out, so that no lock is held while a request runs.
 #[derive(Default)]
 struct IdleRuntime(Mutex<Option<Runtime>>);
 

@@ -1,6 +1,6 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
-//! `client_stream.rs` and `error_bodies.rs` stand between a connection and hyper; `descriptors.rs` bounds the
+//! `error.rs` has the faults of requests. `client_stream.rs` and `error_bodies.rs` stand between a connection and hyper; `descriptors.rs` bounds the
 //! connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, at a
 //! `public_address.rs` too, and `page_logins.rs` those of people who have given the token to a page;
 //! `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `route_rights.rs` says which right
@@ -13,6 +13,7 @@ mod audited;
 mod client_address;
 mod client_stream;
 pub(super) mod descriptors;
+mod error;
 mod error_bodies;
 mod guard;
 mod page_logins;
@@ -35,6 +36,7 @@ pub use request_log::LogFormat;
 pub(super) use audited::AuditedRequest;
 pub(super) use client_address::TrustedProxies;
 pub(super) use client_stream::ClientStream;
+pub(super) use error::{HttpFault, unexpected};
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY, REQUEST_KEY_HEADER};
 pub(super) use page_logins::{Login, PageLogins};
@@ -43,7 +45,7 @@ pub(super) use query_parameters::{all_parameters, parameter, parameters};
 pub(super) use refusal::Refusal;
 pub(super) use request_body::BodyTimer;
 pub(super) use request_log::{LoggedRequest, LoggedSender, RequestLog};
-pub(super) use response::{HttpBody, HttpResponse};
+pub(super) use response::{HttpBody, HttpResponse, OrResponse};
 pub(super) use route::{Command, Route};
 pub(super) use upstream::Upstream;
 pub(super) use usage_meter::{BYTES, UsageMeter};

@@ -56,6 +56,7 @@ impl Histories {
             let all = digests(0);
             all[..messages.saturating_sub(1)].iter().any(|message| last.last.contains(message))
         };
+        // Held until the request is known: two of a session at once must not both be compared with the last.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_SESSIONS {
             known.clear();

@@ -68,6 +68,7 @@ impl RetryDedup {
         for message in messages {
             // So that it is known where the next one begins.
             hash.write_usize(message.iter().count());
+            // A provider refuses what is no content, so that no turn comes of it.
             let content = Content::from_message(message).unwrap_or(Content::Null);
             message.iter().filter(|(name, _)| *name != "content").for_each(|member| member.hash(&mut hash));
             content.folded().hash(&mut hash);

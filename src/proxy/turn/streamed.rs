@@ -14,7 +14,6 @@ use futures_util::stream::poll_fn;
 use http_body_util::StreamBody;
 use hyper::StatusCode;
 use hyper::body::Frame;
-use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -22,16 +21,9 @@ use tokio::sync::mpsc::{Sender, channel};
 const BUFFERED_PIECES: usize = 16;
 
 /// The stream ended before its end.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the answer broke off")]
 pub(super) struct BrokenStream;
-
-impl std::error::Error for BrokenStream {}
-
-impl fmt::Display for BrokenStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer broke off")
-    }
-}
 
 /// Runs a turn. Returns the response, which is sent as the answer arrives, and what memory did. `client`
 /// lives as long as the client waits.
@@ -153,7 +145,7 @@ fn is_end(piece: &StreamPiece) -> bool {
     piece.events.iter().any(Event::is_last)
 }
 
-/// A whole answer as the events of a stream: one chunk, and the end.
+/// A whole answer of rsv's own, which has choices, as the events of a stream: one chunk, and the end.
 fn as_events(answer: &Object) -> String {
     let mut chunk = answer.clone();
     chunk.take("rsv");

@@ -5,6 +5,7 @@
 //! then, or for which there is no room meanwhile, are counted and reported.
 
 use super::blocking_pool::BlockingPool;
+use super::error::WorkerFault;
 use super::store_pool::StorePool;
 use crate::error::{Error, Result};
 use crate::proxy::config::ProxyConfig;
@@ -46,7 +47,8 @@ pub(in crate::proxy) struct AuditQueue {
     written: Notify,
     /// There are enough rows for a batch, or the proxy ends.
     wake: Condvar,
-    /// The connection by which rows are written, unless the last write failed. Held without `state`.
+    /// The connection by which rows are written, unless the last write failed. Held for a whole write,
+    /// without `state`: else a slow disk would stop the requests.
     connection: Mutex<Option<Box<dyn Store>>>,
 }
 
@@ -108,8 +110,7 @@ impl AuditQueue {
             drop(state);
             self.config.metrics.lost_audit_rows.inc();
             if is_first {
-                let error = Error::new("rows of the audit are lost: too many wait for the store");
-                self.config.diagnostics.fault(&error);
+                self.config.diagnostics.fault(&WorkerFault::AuditFull.into());
             }
             return;
         }
@@ -139,10 +140,9 @@ impl AuditQueue {
         drop(state);
         self.config.metrics.lost_audit_rows.inc_by(lost);
         if lost > 0 {
-            let reason =
-                reason.unwrap_or_else(|| "rsv-proxy stopped before they could be written".to_owned());
-            let text = format!("{} of the audit: {reason}", counted(lost, "lost row"));
-            self.config.diagnostics.fault(&Error::new(text));
+            let why = reason.unwrap_or_else(|| "rsv-proxy stopped before they could be written".to_owned());
+            let fault = WorkerFault::LostRows { rows: counted(lost, "lost row"), why };
+            self.config.diagnostics.fault(&fault.into());
         }
         total
     }
@@ -215,15 +215,16 @@ impl AuditQueue {
 
     fn on_written(&self, count: usize) {
         self.config.metrics.audit_rows.inc_by(count as u64);
-        {
-            let mut state = self.state();
-            // At the end of the proxy, those that are too late were taken out.
-            let count = count.min(state.waiting.len());
-            state.waiting.drain(..count);
-            state.is_full = false;
-            if state.last_error.take().is_some() {
-                self.config.diagnostics.note("the audit can be written again");
-            }
+        let mut state = self.state();
+        // At the end of the proxy, those that are too late were taken out.
+        let count = count.min(state.waiting.len());
+        state.waiting.drain(..count);
+        state.is_full = false;
+        let had_failed = state.last_error.take().is_some();
+        // A standard error that nobody reads must not hold up requests.
+        drop(state);
+        if had_failed {
+            self.config.diagnostics.note("the audit can be written again");
         }
         self.written.notify_waiters();
     }

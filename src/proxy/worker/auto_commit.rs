@@ -214,6 +214,7 @@ impl AutoCommit {
                 foreground.wait_until_idle();
                 commits.commit_part(&name, &cut)
             });
+            // A panic has been printed where it happened.
             if let Ok(Err(error)) = done.await {
                 own.config.diagnostics.fault(&error.at(format_args!("the archive of a part of {scope}")));
             }

@@ -98,7 +98,7 @@ impl Budgets {
     }
 
     /// Reads what other proxies have spent, unless that was done a moment ago. Without a store, what is known
-    /// counts.
+    /// counts; a fact that is no number is of no proxy.
     async fn read_others(self: &Arc<Budgets>, name: &str, day: i64) {
         let is_known = |spent: &Spent| spent.read.is_some_and(|read| read.elapsed() < REREAD);
         if self.state_of(day).spent.get(name).is_some_and(is_known) {

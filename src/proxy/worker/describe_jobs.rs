@@ -6,6 +6,7 @@ use super::blocking_pool::BlockingPool;
 use super::day_tokens::DayTokens;
 use super::degraded::{FailureReason, Failures};
 use super::document_jobs::{USERS, documents_of};
+use super::error::WorkerFault;
 use super::foreground::Foreground;
 use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
@@ -129,7 +130,7 @@ impl DescribeJobs {
         self.failures.last(visibility)
     }
 
-    /// Has the documents at and below an address described.
+    /// Has the documents at and below an address described, which is that of an upload.
     pub(in crate::proxy) fn add(&self, partition: &str, address: &str) {
         if let Some(address) = Address::parse(address).ok().filter(|_| self.model.is_some()) {
             self.state().waiting.push_back((partition.to_owned(), address));
@@ -350,8 +351,7 @@ impl DescribeJobs {
 
     /// The model that describes. Errors if the settings name none.
     fn model(&self) -> Result<&Model> {
-        let none = || Error::new("no model describes documents");
-        self.model.as_ref().ok_or_else(none)?.as_ref().map_err(Clone::clone)
+        self.model.as_ref().ok_or(WorkerFault::NoModel)?.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -359,9 +359,5 @@ impl DescribeJobs {
 fn model(config: &ProxyConfig) -> Result<Model> {
     let ProxyConfig { settings, clock, diagnostics, .. } = config;
     let name = settings.text("documents.model").or_else(|| settings.text("model"));
-    let name = name.ok_or_else(|| {
-        Error::new("documents.describe: there is no model to describe documents")
-            .hint("rsv-config set documents.model MODEL")
-    })?;
-    Model::new(&name, settings, *clock, diagnostics)
+    Model::new(&name.ok_or(WorkerFault::NoModelSet)?, settings, *clock, diagnostics)
 }

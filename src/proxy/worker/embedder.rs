@@ -2,6 +2,7 @@
 //! background for the messages that the proxy stores.
 
 use super::blocking_pool::BlockingPool;
+use super::error::WorkerFault;
 use super::store_pool::StorePool;
 use crate::backfill;
 use crate::config::Settings;
@@ -71,8 +72,8 @@ impl SharedEmbedder {
         let shared = self.clone();
         let made = self.blocking.spawn(move || shared.embed_question(&question, end));
         match tokio::time::timeout_at(end.into(), made).await {
-            Ok(made) => made.context("a task of the proxy panicked")?,
-            Err(_) => Err(Error::new("the embedding model takes too long")),
+            Ok(made) => made.context(WorkerFault::Panicked)?,
+            Err(_) => Err(WorkerFault::EmbedderSlow.into()),
         }
     }
 
@@ -91,7 +92,7 @@ impl SharedEmbedder {
 
     /// Asks the server as for a question, within the time that a question has.
     fn probe(&self) -> Result<()> {
-        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let limit = self.config.memory_timeout();
         self.get()?.probe(Schedule::begin(limit).end_of_meaning())
     }
 
@@ -103,6 +104,7 @@ impl SharedEmbedder {
         let shared = self.clone();
         self.blocking.spawn_task(async move {
             let diagnostics = &shared.config.diagnostics;
+            // Without an embedder, there is no server to wait for.
             let outage = || shared.get().ok().and_then(|embedder| embedder.outage());
             if let Some((error, _)) = outage() {
                 diagnostics
@@ -111,6 +113,7 @@ impl SharedEmbedder {
             while let Some((_, pause)) = outage() {
                 tokio::time::sleep(pause).await;
                 let tried = shared.clone();
+                // A probe that panicked has found nothing.
                 let is_back = shared.blocking.spawn(move || tried.probe().is_ok()).await;
                 if is_back.unwrap_or(false) {
                     diagnostics.note("the embedding server answers again");

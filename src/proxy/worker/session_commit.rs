@@ -3,12 +3,13 @@
 
 use super::degraded::{FailureReason, Failures};
 use super::embedder::SharedEmbedder;
+use super::error::WorkerFault;
 use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
 use crate::backfill;
 use crate::distill::{self, Patterns, UncommittedSession};
 use crate::enrich::CutPart;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
@@ -116,8 +117,7 @@ impl SessionCommits {
                 return Ok(Some(claim));
             }
             if begin.elapsed() > CLAIM_TIMEOUT {
-                let text = format!("another process has been committing sessions for {CLAIM_TIMEOUT:?}");
-                return Err(Error::new(text).hint("try again"));
+                return Err(WorkerFault::OthersCommit { limit: CLAIM_TIMEOUT }.into());
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -271,6 +271,6 @@ fn gathered(session: &Scope, found: Uncommitted) -> Result<UncommittedSession> {
 fn draft(record: StoredRecord) -> Result<Draft> {
     match Line::parse(line_of(record)?)? {
         Line::Record(draft) => Ok(draft),
-        _ => Err(Error::new("the line of a record is none")),
+        _ => Err(WorkerFault::NotALine.into()),
     }
 }

@@ -1,6 +1,7 @@
 //! The connections by which turns read the store concurrently, on threads that may block.
 
 use super::blocking_pool::BlockingPool;
+use super::error::WorkerFault;
 use super::foreground::Foreground;
 use crate::error::{Context, Error, Result};
 use crate::proxy::config::ProxyConfig;
@@ -113,7 +114,7 @@ impl StorePool {
             store.identify(Among::Ids(&[""]))?;
             work(&mut *store)
         });
-        done.await.context("a task of the proxy panicked")?
+        done.await.context(WorkerFault::Panicked)?
     }
 
     /// Returns why messages of another program cannot be read. Errors if the store cannot be read.
@@ -138,13 +139,14 @@ impl StorePool {
     ) -> Result<T> {
         let (sender, done) = oneshot::channel();
         let run = Box::new(move |pool: &StorePool, connection: &mut Connection| {
+            // The request may have given up meanwhile.
             let _ = sender.send(pool.run(connection, work));
         });
         let awaited = Arc::new(());
         self.start(Job { run, awaited: Arc::downgrade(&awaited), since });
         let done = done.await;
         drop(awaited);
-        done.context("a task of the proxy panicked")?
+        done.context(WorkerFault::Panicked)?
     }
 
     /// Queues a job, with a thread for it if there may be one more: a thread that continues with the next job

@@ -7,6 +7,7 @@
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::degraded;
+use super::error::WorkerFault;
 use super::foreground::Foreground;
 use super::store_pool::StorePool;
 use crate::enrich::Degraded;
@@ -205,6 +206,7 @@ impl StoreQueue {
             let stored = self.wait_until(|state| {
                 state.last_error.is_some() || !state.waiting.iter().any(|waiting| Arc::ptr_eq(waiting, &turn))
             });
+            // Too slow a store is tried on, and the answer ends.
             let _ = tokio::time::timeout(STORE_FIRST_TIMEOUT, stored).await;
         }
     }
@@ -227,7 +229,7 @@ impl StoreQueue {
         self.state().lost
     }
 
-    /// Closes the connection, unless a write that takes too long still holds it.
+    /// Closes the connection, unless a write that takes too long still holds it: the end must not wait for that.
     pub(in crate::proxy) fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {
             *connection = None;
@@ -238,7 +240,8 @@ impl StoreQueue {
     pub(in crate::proxy) fn report_lost(&self, trace_id: &str, why: &str) {
         self.state().lost += 1;
         self.config.metrics.lost_turns.inc();
-        self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
+        let (trace_id, why) = (trace_id.to_owned(), why.to_owned());
+        self.config.diagnostics.fault(&WorkerFault::LostTurn { trace_id, why }.into());
     }
 
     fn start_worker(self: &Arc<StoreQueue>) {
@@ -325,15 +328,16 @@ impl StoreQueue {
             self.config.metrics.add_step(TurnStep::Store, turn.since.elapsed());
             self.config.metrics.stored_turns.inc();
         }
-        {
-            let mut state = self.state();
-            for turn in turns {
-                state.waiting.pop_front();
-                state.bytes -= turn.bytes;
-            }
-            if state.last_error.take().is_some() {
-                self.config.diagnostics.note("the store can be written to again");
-            }
+        let mut state = self.state();
+        for turn in turns {
+            state.waiting.pop_front();
+            state.bytes -= turn.bytes;
+        }
+        let had_failed = state.last_error.take().is_some();
+        // A standard error that nobody reads must not hold up turns that are queued.
+        drop(state);
+        if had_failed {
+            self.config.diagnostics.note("the store can be written to again");
         }
         self.changed.notify_waiters();
         self.backfill.wake();
