@@ -82,7 +82,7 @@ impl BlockingClient {
             })?,
         };
         let reply = runtime.block_on(asked);
-        self.idle.put(runtime);
+        *self.idle.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
         reply
     }
 }
@@ -95,10 +95,6 @@ async fn whole(response: Response, limit: usize) -> Result<FullResponse, Request
 impl IdleRuntime {
     fn take(&self) -> Option<Runtime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn put(&self, runtime: Runtime) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
     }
 }
 

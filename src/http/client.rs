@@ -72,7 +72,6 @@ impl RequestOptions<'_> {
 impl Client {
     /// A client with the settings' timeouts.
     pub fn new(settings: &Settings) -> Client {
-        // The defaults of the settings.
         let time = |key, seconds| settings.duration(key).unwrap_or(Duration::from_secs(seconds));
         Client {
             connect: time("connect_timeout", 10),

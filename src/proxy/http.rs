@@ -1,6 +1,6 @@
 //! The plumbing of the server: a connection, the request that comes by it, the response that leaves.
 //!
-//! `error.rs` has the faults of requests. `client_stream.rs` and `error_bodies.rs` stand between a connection and hyper; `descriptors.rs` bounds the
+//! `client_stream.rs` and `error_bodies.rs` stand between a connection and hyper; `descriptors.rs` bounds the
 //! connections, and `client_address.rs` says from where one is. `guard.rs` allows a request, at a
 //! `public_address.rs` too, and `page_logins.rs` those of people who have given the token to a page;
 //! `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `route_rights.rs` says which right

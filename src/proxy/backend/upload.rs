@@ -8,7 +8,7 @@ use super::error::UploadFault;
 use super::user_scope::USER_ID;
 use crate::error::{self, Context, Error};
 use crate::proxy::http::response::{self, bad_request};
-use crate::proxy::http::{BodyTimer, HttpResponse, OrResponse, request_body};
+use crate::proxy::http::{BodyTimer, HttpFault, HttpResponse, OrResponse, request_body};
 use crate::proxy::worker::{BlockingPool, Spool, UploadDraft, safe_name};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -177,7 +177,7 @@ impl Receiver<'_> {
                 Some(BrokenBody::LongHeader) => {
                     bad_request(UploadFault::LongHeader { most: MAX_HEADER_BYTES })
                 }
-                Some(BrokenBody::Ended) | None => request_body::ended_early(),
+                Some(BrokenBody::Ended) | None => bad_request(HttpFault::BodyEnded),
             },
             multer::Error::StreamSizeExceeded { .. } => self.too_long(),
             multer::Error::FieldSizeExceeded { field_name: Some(name), .. } if name == FILE_FIELD => {

@@ -51,11 +51,6 @@ pub(in crate::proxy) fn timed_out() -> HttpResponse {
     response::error(StatusCode::REQUEST_TIMEOUT, "timeout", "the body did not come in time")
 }
 
-/// The response to a body that breaks off.
-pub(in crate::proxy) fn ended_early() -> HttpResponse {
-    response::bad_request(HttpFault::BodyEnded)
-}
-
 /// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with
 /// a greater declared length is refused unread.
 pub(in crate::proxy) async fn read(
@@ -83,7 +78,7 @@ pub(in crate::proxy) async fn read(
                 bytes.extend_from_slice(piece);
             }
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Some(Err(_))) => return Err(ended_early()),
+            Ok(Some(Err(_))) => return Err(response::bad_request(HttpFault::BodyEnded)),
             Err(_) => return Err(timed_out()),
         }
     }

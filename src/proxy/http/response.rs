@@ -142,7 +142,7 @@ where
     B: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
     let mut response = Response::new(body.map_err(Into::into).boxed_unsync());
-    // Its client has read the status as one already.
+    // The client of the provider has checked the status already.
     *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
     *response.headers_mut() = relay_headers::to_client(head.headers.clone());
     response.headers_mut().remove(CONTENT_LENGTH);
@@ -259,7 +259,8 @@ pub(in crate::proxy) fn failure(failure: &Failure) -> HttpResponse {
     let response = match refusal {
         Some(body) => {
             let mut response = json(status, body.to_string() + "\n");
-            let (text, is_anthropic) = (failure.message.clone(), is_anthropic_error(body));
+            let is_anthropic = Object::parse(body).is_ok_and(|body| body.word("type") == Some("error"));
+            let text = failure.message.clone();
             response.extensions_mut().insert(ErrorMessage { text, is_anthropic });
             response
         }
@@ -269,11 +270,6 @@ pub(in crate::proxy) fn failure(failure: &Failure) -> HttpResponse {
         Some(headers) => with_provider_headers(response, headers),
         None => response,
     }
-}
-
-/// Whether an error has Anthropic's shape.
-fn is_anthropic_error(body: &str) -> bool {
-    Object::parse(body).is_ok_and(|body| body.word("type") == Some("error"))
 }
 
 /// Whether an error has OpenAI's shape: not every client reads others.

@@ -18,7 +18,7 @@ use crate::provider::Target;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpBody, HttpResponse, OrResponse, Upstream, relay_headers, response, upstream};
 use crate::proxy::metrics::TurnStep;
-use crate::proxy::worker::{Precedence, Purse, degraded};
+use crate::proxy::worker::{Precedence, Purse};
 use crate::record::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
@@ -85,10 +85,8 @@ impl OllamaApi {
             }
             Err(failure) => (response::failure(&failure), None),
         };
-        let (account, storing) =
-            (report.as_ref().map(|report| &report.account), self.pipeline.storing_degraded());
-        let degraded = degraded::judge_turn(account, storing, Precedence::Storing);
-        memory_headers::set(&mut response, report.as_ref(), degraded, mode);
+        let storing = self.pipeline.storing_degraded();
+        memory_headers::set(&mut response, report.as_ref(), storing, Precedence::Storing, mode);
         Ok(response)
     }
 
@@ -281,8 +279,8 @@ impl Recorder {
     }
 }
 
-/// A refusal of Ollama's: unchanged if its clients can read it, else worded by the proxy, as if it is too long,
-/// breaks off or cannot be decoded.
+/// A refusal of Ollama's: unchanged if its clients can read it; else, as if it is too long, breaks off or
+/// cannot be decoded, worded by the proxy.
 async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());

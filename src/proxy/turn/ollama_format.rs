@@ -228,11 +228,8 @@ pub(super) fn ends_in_error(pieces: &[u8]) -> bool {
 /// Whether a piece, as a line, is an error, which ends an answer.
 pub(super) fn is_error(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"\"error\"").is_some()
-        && Object::parse_bytes(line).is_ok_and(|piece| reports_error(&piece))
-}
-
-fn reports_error(piece: &Object) -> bool {
-    piece.get("error").is_some_and(|error| error != "null")
+        && Object::parse_bytes(line)
+            .is_ok_and(|piece| piece.get("error").is_some_and(|error| error != "null"))
 }
 
 fn message(role: &str, text: &str) -> Object {

@@ -6,12 +6,13 @@ use crate::enrich::{self, Begun, Degraded, Memory, RecallStep, Recalled, Schedul
 use crate::error::Result;
 use crate::provider::ServedWindows;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::metrics::TurnStep;
 use crate::proxy::worker::{BlockingPool, SharedEmbedder, StorePool, WorkerFault, degraded};
 use crate::record::{Clock, Scope};
 use crate::search::LinkNewest;
 use crate::store::{QuestionVector, Store};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// The time after which a vector that is not made yet takes its time.
@@ -147,8 +148,4 @@ impl RecallJob {
             is_awaited: &is_awaited,
         })
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@
 use super::chat_request::ChatRequest;
 use super::memory_headers::TurnReport;
 use super::pipeline::{ActiveTurn, TurnPipeline};
-use crate::forward::{Event, Failure, Stream, StreamPiece};
+use crate::forward::{Event, Failure, Stream};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, response};
 use crate::record::Object;
@@ -116,7 +116,9 @@ impl Relay {
                 }
             };
             match piece {
-                Some(Ok(piece)) if stores_first && (!last.is_empty() || is_end(&piece)) => {
+                Some(Ok(piece))
+                    if stores_first && (!last.is_empty() || piece.events.iter().any(Event::is_last)) =>
+                {
                     last.push(Ok(piece.bytes));
                 }
                 Some(Ok(piece)) => {
@@ -138,11 +140,6 @@ impl Relay {
         }
         (last, true)
     }
-}
-
-/// Whether an answer ends in this piece.
-fn is_end(piece: &StreamPiece) -> bool {
-    piece.events.iter().any(Event::is_last)
 }
 
 /// A whole answer of rsv's own, which has choices, as the events of a stream: one chunk, and the end.

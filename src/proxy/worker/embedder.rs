@@ -11,10 +11,11 @@ use crate::enrich::Schedule;
 use crate::error::{Context, Error, Result};
 use crate::http::Address;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::store::{QuestionVector, Store};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The wait before the next attempt to load an embedder.
@@ -139,10 +140,6 @@ impl SharedEmbedder {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, EmbedderState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The model in use; `None` if none is loaded, or one is just being chosen.
     pub(in crate::proxy) fn model(&self) -> Option<String> {
         match &*self.state.try_lock().ok()? {
@@ -153,7 +150,7 @@ impl SharedEmbedder {
 
     /// The embedder, loaded if need be; called on a thread that may block. Errors if there is none.
     pub(in crate::proxy) fn get(&self) -> Result<Embedder> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         match &*state {
             EmbedderState::Loaded(loaded) => return Ok(loaded.embedder.clone()),
             EmbedderState::Unavailable(error, at) if at.elapsed() < RETRY_INTERVAL => {
@@ -190,7 +187,7 @@ impl SharedEmbedder {
     /// Fails if the store cannot be read, or the model not be used.
     pub(in crate::proxy) fn follow(&self, store: &mut dyn Store) -> Result<()> {
         let store_model = backfill::model_of(store)?;
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let EmbedderState::Loaded(loaded) = &mut *state else { return Ok(()) };
         if loaded.store_model == store_model {
             return Ok(());

@@ -14,6 +14,7 @@ use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::visibility::Visibility;
 use crate::record::{Commit, Draft, EXTRACTED_FROM_MEMBER, Line, Object, Scope, StoredRecord, quote};
 use crate::store::{self, Claim, Store, Uncommitted};
@@ -22,7 +23,7 @@ use rustc_hash::FxHasher;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The greatest number of messages in a commit; the others wait for the next one.
@@ -64,13 +65,9 @@ struct RunningCommit<'a> {
 
 impl Drop for RunningCommit<'_> {
     fn drop(&mut self) {
-        lock(&self.commits.running).remove(self.session);
+        locked(&self.commits.running).remove(self.session);
         self.commits.ended.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionCommits {
@@ -97,7 +94,7 @@ impl SessionCommits {
 
     /// Waits until nobody else commits a session.
     fn begin<'a>(&'a self, session: &'a Scope) -> RunningCommit<'a> {
-        let others = self.ended.wait_while(lock(&self.running), |running| running.contains(session));
+        let others = self.ended.wait_while(locked(&self.running), |running| running.contains(session));
         others.unwrap_or_else(PoisonError::into_inner).insert(session.clone());
         RunningCommit { commits: self, session }
     }
