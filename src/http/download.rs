@@ -74,6 +74,7 @@ struct PartialFile {
 }
 
 impl PartialFile {
+    /// For a file, whose path has a name.
     fn new(to: &Path) -> PartialFile {
         let named = |end: &str| {
             let mut name = to.file_name().unwrap_or_default().to_owned();

@@ -1,4 +1,6 @@
 //! The settings, the clock, the diagnostics and the metrics, which the parts of the proxy share.
+//!
+//! A setting with a default always has a value: what stands behind `unwrap_or` for one is never used.
 
 use super::metrics::Metrics;
 use crate::cli::Diagnostics;

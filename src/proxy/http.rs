@@ -8,6 +8,8 @@
 //! and `audited.rs` makes rows of the audit of; `refusal.rs` has the reasons for those that refuse a caller.
 //! `upstream.rs` relays a request to a provider, with the headers that `relay_headers.rs` selects, and
 //! `usage_meter.rs` counts the tokens of its answer. Uses no other wing.
+//!
+//! A header of other bytes than visible ASCII counts as absent: no client and no provider sends one.
 
 mod audited;
 mod client_address;

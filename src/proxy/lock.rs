@@ -1,4 +1,6 @@
-//! The locks of the proxy.
+//! The locks of the proxy. None is taken while another one is held, so that no order of them is to be kept.
+//! Only those of a connection and of the embedder are held for longer: while the store writes, and while a
+//! model is loaded.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -100,6 +100,7 @@ impl Router {
             Ok((_, route)) => route.is_ollama(),
         };
         let is_anthropic = in_path.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
+        // What fails from here on is reported by `respond`, after the refusals that go before it.
         let page = in_path.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
         let logins = page.map(|_| self.pages.logins(&head)).unwrap_or_default();
         let admitted = self.guard.admit(&head.headers, &logins, self.config.clock.now());
@@ -291,7 +292,9 @@ impl Router {
         let deletes = head.method == Method::DELETE;
         let mut response = match (route.refuses(&head.method), route) {
             (Some(allowed), _) => response::wrong_method(allowed),
-            (_, Route::Upload) => self.documents.upload(&names, head, body).await,
+            (_, Route::Upload) => {
+                self.documents.upload(&names, head, body).await.unwrap_or_else(|refusal| refusal)
+            }
             (_, Route::AiChat { streams }) => {
                 let bytes = self.read_body(body).await?;
                 let body = request_body::parse(&bytes).map_err(response::bad_request)?;

@@ -197,8 +197,7 @@ impl ProxyParts {
     }
 }
 
-/// The memory and the open descriptors of the process; `None` where the system does not tell them, as in some
-/// containers.
+/// The memory and the open descriptors of the process, where the system tells them: some containers do not.
 #[cfg(target_os = "linux")]
 fn process_figures() -> (Option<u64>, Option<usize>) {
     let Ok(process) = procfs::process::Process::myself() else { return (None, None) };

@@ -56,18 +56,13 @@ impl DocumentsApi {
         }
     }
 
-    /// Receives a file, which is parsed and stored after the answer.
+    /// Receives a file, which is parsed and stored after the answer. Errors with the response if it cannot.
     pub(in crate::proxy) async fn upload(
         &self,
         names: &UserNames,
         head: &Parts,
         body: Incoming,
-    ) -> HttpResponse {
-        let received = self.receive(names, head, body).await;
-        received.unwrap_or_else(|refusal| refusal)
-    }
-
-    async fn receive(&self, names: &UserNames, head: &Parts, body: Incoming) -> OrResponse {
+    ) -> OrResponse {
         let number = self.received.fetch_add(1, Ordering::Relaxed);
         let doc_id =
             id::fresh(&self.config.clock, &format!("upload {number}")).map_err(response::bad_request)?;

@@ -320,6 +320,7 @@ fn is_loopback_alias(address: IpAddr) -> bool {
 /// The host that a request names, without its port, in lower case; `None` where it names none.
 fn requested_host(head: &Parts) -> Option<String> {
     let host = |text: &str| {
+        // What is no authority is compared as it is, and is the name of no server.
         let authority = text.parse::<Authority>().ok();
         authority.map_or(text.to_owned(), |authority| authority.host().to_owned()).to_ascii_lowercase()
     };
@@ -337,7 +338,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
 }
 
-/// The value of a header, without blanks around it. One that is not visible ASCII is no key or token.
+/// The value of a header, without blanks around it.
 fn sent<'h>(headers: &'h HeaderMap, name: &'static str) -> Option<&'h str> {
     headers.get(HeaderName::from_static(name))?.to_str().ok().map(str::trim)
 }

@@ -66,8 +66,7 @@ impl PageLogins {
     }
 }
 
-/// The digests of the ids in the cookies of a request. There may be several, of other ports of the machine;
-/// those that are not text are of other programs.
+/// The digests of the ids in the cookies of a request. There may be several, of other ports of the machine.
 fn sent(headers: &HeaderMap) -> impl Iterator<Item = [u8; 32]> {
     let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -72,8 +72,7 @@ pub(in crate::proxy) fn query(head: &Parts) -> Option<&str> {
     head.uri.query().filter(|query| !holds_token(query))
 }
 
-/// Restricts the encodings of the answer to those that the client accepts and rsv can decode; to none, if its
-/// header is not text.
+/// Restricts the encodings of the answer to those that the client accepts and rsv can decode.
 pub(in crate::proxy) fn readable(mut passing: RelayRequest) -> RelayRequest {
     if let Some(accepted) = passing.headers.get_mut(ACCEPT_ENCODING) {
         let offered = HeaderValue::from_str(&accepted_encodings(accepted.to_str().unwrap_or_default()));

@@ -118,8 +118,7 @@ impl ChatRequest {
     }
 }
 
-/// The session of the client's program, by the first header that names one; none, if that is not visible
-/// ASCII, which no program sends.
+/// The session of the client's program, by the first header that names one.
 fn client_session(headers: &HeaderMap) -> Option<String> {
     let value = SESSION_HEADERS.iter().find_map(|name| headers.get(*name))?;
     value.to_str().ok().map(str::to_owned)

@@ -164,7 +164,7 @@ impl OllamaMethod {
     }
 
     /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is
-    /// missing, as it is after an error. A part that has another shape is left out: the client gets all of it.
+    /// missing, as it is after an error. A part of another shape is left out, which the client gets.
     pub(super) fn to_response(self, bytes: &[u8]) -> (Object, bool) {
         let (mut text, mut thinking, mut calls) =
             (GrowingText::default(), GrowingText::default(), Vec::new());

@@ -82,8 +82,8 @@ impl StoredAttempts {
         found.map(|account| TurnIdentity { trace_id: account.trace_id, timestamp: account.timestamp })
     }
 
-    /// Whether the turn of a trace has this answer already. If the store fails, the answer is stored: one that
-    /// is stored twice is better than one that is lost.
+    /// Whether the turn of a trace has this answer already; not, if the store fails: it is better to store an
+    /// answer twice than to lose it.
     pub(super) async fn has_answer(&self, scope: &Scope, trace_id: &str, response: &Object) -> bool {
         let Ok(Some(answer)) = api::answer(response, false).and_then(|answer| answer.text("content")) else {
             return false;

@@ -107,7 +107,7 @@ impl Spool {
         begun.context(format_args!("cannot write to the spool {}", spool.display()))
     }
 
-    /// The upload of a document; `None` if there is none.
+    /// The upload of a document; `None` if there is none, or it is just being removed.
     pub(in crate::proxy) fn get(&self, doc_id: &str) -> Option<Upload> {
         let spool = self.0.as_ref().ok()?;
         let is_name = !doc_id.is_empty() && !doc_id.starts_with('.') && !doc_id.contains(['/', '\0']);
@@ -238,8 +238,7 @@ impl ClaimedUpload {
         write_state(&self.directory, &self.upload)
     }
 
-    /// Ends the work on a file that cannot be stored; the file is removed as far as it can be, and the reason
-    /// stays.
+    /// Ends the work on a file that cannot be stored: it is removed if it can be, and the reason stays.
     pub(super) fn fail(mut self, reason: String) -> Result<()> {
         self.upload.error = Some(reason);
         self.set_state(UploadState::Failed)?;

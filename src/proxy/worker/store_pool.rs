@@ -161,7 +161,7 @@ impl StorePool {
         }
     }
 
-    /// Closes the connections, those of readers when they have ended.
+    /// Closes the connections, those of readers when they have ended. No request waits for the lock any more.
     pub(in crate::proxy) fn close(&self) {
         let mut state = locked(&self.state);
         state.is_closed = true;

@@ -226,7 +226,7 @@ impl StoreQueue {
         locked(&self.state).lost
     }
 
-    /// Closes the connection, unless a write that takes too long still holds it: the end must not wait for that.
+    /// Closes the connection, unless a write still holds it: the end must not wait for a slow one.
     pub(in crate::proxy) fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {
             *connection = None;
