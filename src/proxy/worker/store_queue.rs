@@ -203,7 +203,7 @@ impl StoreQueue {
             let stored = self.wait_until(|state| {
                 state.last_error.is_some() || !state.waiting.iter().any(|waiting| Arc::ptr_eq(waiting, &turn))
             });
-            // Too slow a store is tried on, and the answer ends.
+            // The answer must not wait any longer; the turn stays queued.
             let _ = tokio::time::timeout(STORE_FIRST_TIMEOUT, stored).await;
         }
     }
