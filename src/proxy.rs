@@ -11,6 +11,8 @@
 //! `backend` uses all four.
 
 mod client_setup; // 0  setting the proxy's address in programs
+mod error; // 0  the faults of the proxy as a whole
+mod lock; // 0  locks, which a panic does not poison
 mod metrics; // 0  what is counted and timed
 mod stop_signals; // 0  the signals that end the proxy
 mod visibility; // 0  what a caller may see of the state

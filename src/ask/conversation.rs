@@ -71,8 +71,10 @@ impl Conversation {
         let continues = |pair: &&[&[StoredRecord]]| evidence.continues(pair[1], pair[0]);
         let count = turns.windows(2).rev().take_while(continues).count() + 1;
         let turns = turns[turns.len().saturating_sub(count)..].iter();
+        let is_question =
+            |turn: &PastTurn| turn.messages.first().is_some_and(|first| first.word("role") == Some("user"));
         let turns = turns.map(|turn| PastTurn::stored(turn));
-        Ok(Conversation { turns: turns.skip_while(|turn| !turn.begins_with_user()).collect() })
+        Ok(Conversation { turns: turns.skip_while(|turn| !is_question(turn)).collect() })
     }
 
     /// The messages of all turns, as a request has them.
@@ -101,6 +103,7 @@ impl Conversation {
 }
 
 impl PastTurn {
+    /// A stored turn, of at least one record.
     fn stored(records: &[StoredRecord]) -> PastTurn {
         let (first, last) = (records.first(), records.last());
         PastTurn {
@@ -110,10 +113,6 @@ impl PastTurn {
             question: first.map(|record| record.text.clone()).unwrap_or_default(),
             timestamp: last.map(|record| record.timestamp).unwrap_or_default(),
         }
-    }
-
-    fn begins_with_user(&self) -> bool {
-        self.messages.first().is_some_and(|first| first.get("role") == Some("\"user\""))
     }
 }
 

@@ -93,7 +93,7 @@ impl History {
         if there.len() < count { self.write(&there) } else { Ok(()) }
     }
 
-    /// The lines of the file; none if there is no file.
+    /// The lines of the file; none if there is no file. A line that a killed process cut short is left out.
     fn read(&self) -> Result<Vec<String>> {
         let Some(file) = &self.file else { return Ok(Vec::new()) };
         let text = match fs::read(file) {
@@ -121,7 +121,7 @@ fn ends_line(file: &File) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// The file behind symbolic links, which stay.
+/// The file behind symbolic links, which stay; one that is not there yet is written by its own name.
 fn behind_links(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| file.to_owned())
 }

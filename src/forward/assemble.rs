@@ -115,6 +115,7 @@ impl Assembler {
     }
 
     fn choice(&mut self, choice: &Object) {
+        // A provider that gives one choice may leave its index out.
         let index = choice.valid_integer("index").unwrap_or(0);
         let at = self.choices.iter().position(|known| known.index == index).unwrap_or_else(|| {
             self.choices.push(Choice { index, message: Vec::new(), more: Vec::new() });
@@ -193,6 +194,7 @@ impl Choice {
 }
 
 impl GrowingValue {
+    /// The beginning of a value. `json` is valid, since it is a member of an object that was parsed.
     fn new(json: &str) -> GrowingValue {
         match json.as_bytes().first() {
             Some(b'"') => {

@@ -33,6 +33,7 @@ impl Event {
             return api::push_event_text(chunk, to);
         }
         let choices = chunk.valid_objects("choices").unwrap_or_default();
+        // A provider that gives one choice may leave its index out.
         let first = choices.iter().find(|choice| choice.get("index").unwrap_or("0") == "0");
         let message = first.and_then(|first| {
             let member = |name| first.valid_object(name);

@@ -19,7 +19,7 @@ pub(super) struct ParsedEvent {
 }
 
 impl EventParser {
-    /// `limit` bounds the data of one event, in bytes.
+    /// `limit` bounds the data of one event, in bytes, of which the decoder needs at least one.
     pub(super) fn new(limit: usize) -> EventParser {
         EventParser(SseDecoder::with_limit(NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN)))
     }
@@ -45,6 +45,7 @@ impl EventParser {
 pub fn fuzz_events(pieces: &[&[u8]]) -> Vec<(String, String)> {
     let (mut parser, mut lines, mut found) = (EventParser::new(1 << 20), BlankLines::new(), Vec::new());
     for piece in pieces {
+        // An event may be too long; what was found before it counts.
         let _ = parser.feed(piece, &mut found);
         assert!(lines.last_end(piece).is_none_or(|end| end <= piece.len()));
     }

@@ -136,7 +136,7 @@ fn answer_summary(response: &Object) -> String {
     format!("{} answered {} in {} ms", member("provider"), member("status"), member("latency_ms"))
 }
 
-/// Puts a scope into a request that has none.
+/// Puts a scope into a request that has none. Sending it reports a `rsv` that is no object.
 fn set_default_scope(scope: &Scope, request: &mut Object) {
     if let Ok(rsv) = request.object("rsv") {
         let mut rsv = rsv.unwrap_or_default();

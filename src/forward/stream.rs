@@ -199,6 +199,7 @@ impl Stream {
     /// The next piece as the provider sent it.
     async fn arrived(&mut self) -> Option<StreamPiece> {
         let arrived = match &mut self.body {
+            // One that stays open after its end is given up: nothing of the answer is missing.
             StreamBody::Arriving(response) if self.assembler.is_done() => {
                 tokio::time::timeout(CLOSE_TIMEOUT, response.piece()).await.unwrap_or(Ok(None))
             }

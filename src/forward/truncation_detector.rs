@@ -29,8 +29,7 @@ impl TruncationDetector {
     /// Writes the tokens that an answer reports (in `usage`) to the account in `rsv`, and compares those of
     /// the request with its own count, with `cut` if they are far fewer. Prints one note a model.
     pub(super) fn check(&self, target: &Target, answer: &Object, rsv: &mut Object) {
-        let tokens =
-            |object: &Object, member| object.integer(member).ok()?.and_then(|n| usize::try_from(n).ok());
+        let tokens = |object: &Object, member| usize::try_from(object.valid_integer(member)?).ok();
         let Some(Usage { prompt: read, cached, completion }) = Usage::of(answer) else { return };
         let Ok(Some(mut account)) = rsv.object("account") else { return };
         let reported =

@@ -37,7 +37,7 @@ impl Address {
         self.0.port_or_known_default()
     }
 
-    /// The host, as it is written.
+    /// The host, as it is written: never empty, since `parse` refuses an address without one.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
@@ -64,8 +64,7 @@ impl Address {
 
     /// Whether this is our own machine, by the name alone.
     pub fn is_loopback(&self) -> bool {
-        let host = self.0.host_str().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = self.host().trim_start_matches('[').trim_end_matches(']');
         match host.parse::<IpAddr>() {
             Ok(ip) => ip.to_canonical().is_loopback(),
             Err(_) => host == "localhost",
@@ -90,7 +89,7 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.0.scheme(), self.0.host_str().unwrap_or_default())?;
+        write!(f, "{}://{}", self.0.scheme(), self.host())?;
         if let Some(port) = self.0.port() {
             write!(f, ":{port}")?;
         }

@@ -19,7 +19,7 @@ pub struct BlockingClient {
     pub deadline: Option<Instant>,
 }
 
-/// An event loop that nobody uses at present.
+/// An event loop that nobody uses at present: it is taken out, so that no lock is held while a request runs.
 #[derive(Default)]
 struct IdleRuntime(Mutex<Option<Runtime>>);
 
@@ -82,7 +82,7 @@ impl BlockingClient {
             })?,
         };
         let reply = runtime.block_on(asked);
-        self.idle.put(runtime);
+        *self.idle.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
         reply
     }
 }
@@ -95,10 +95,6 @@ async fn whole(response: Response, limit: usize) -> Result<FullResponse, Request
 impl IdleRuntime {
     fn take(&self) -> Option<Runtime> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn put(&self, runtime: Runtime) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime);
     }
 }
 

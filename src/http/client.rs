@@ -133,7 +133,8 @@ impl Client {
         Ok(match key.map(bearer).transpose()? {
             None => self.client(address)?.request(method, url),
             Some(bearer) => {
-                // Else the address's user name would go as a second Authorization.
+                // Else the address's user name would go as a second Authorization. Only an address without a
+                // host refuses this, and has no user either.
                 let _ = url.set_username("").and_then(|()| url.set_password(None));
                 self.client(address)?.request(method, url).header(AUTHORIZATION, bearer)
             }
@@ -168,6 +169,7 @@ impl Client {
             Transport::Local
         };
         let here = Handle::current().id();
+        // Held while a client is built, so that no event loop builds two.
         let mut clients = self.clients[transport as usize].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(id, _)| *id == here) {
             return Ok(client.clone());
@@ -180,8 +182,7 @@ impl Client {
     }
 
     fn build(&self, transport: Transport) -> reqwest::Result<reqwest::Client> {
-        // An error only means that a provider is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_crypto();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
@@ -221,6 +222,11 @@ fn max_idle(answers: usize) -> usize {
 /// The same in all event loops of a server.
 pub fn max_idle_of_server(answers: usize) -> usize {
     max_idle(answers) * event_loop_count()
+}
+
+/// Installs the cryptography of TLS for the process; an error only means that some is installed already.
+pub(super) fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn bearer(key: &Secret) -> Result<HeaderValue, RequestError> {

@@ -83,6 +83,7 @@ impl Decoder {
             "gzip" | "x-gzip" => Coding::Streaming(Box::new(MultiGzDecoder::new(buffer))),
             "deflate" => Coding::Deflate,
             "br" => Coding::Streaming(Box::new(BrotliDecoder::new(buffer, 1 << 12))),
+            // Only for lack of memory; then it cannot be decoded, like an encoding that was not offered.
             "zstd" => zstd(buffer)
                 .map_or(Coding::Unknown("zstd".to_owned()), |zstd| Coding::Streaming(Box::new(zstd))),
             other => Coding::Unknown(other.to_owned()),

@@ -1,5 +1,6 @@
 //! Downloads of large files, which resume where they ended.
 
+use super::client::install_crypto;
 use super::error::HttpError;
 use super::request_error::cause;
 use super::{Address, Client};
@@ -30,7 +31,7 @@ impl Client {
         if to.exists() {
             return Ok(());
         }
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_crypto();
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::limited(10))
@@ -75,6 +76,7 @@ struct PartialFile {
 }
 
 impl PartialFile {
+    /// For a file, whose path has a name.
     fn new(to: &Path) -> PartialFile {
         let named = |end: &str| {
             let mut name = to.file_name().unwrap_or_default().to_owned();
@@ -93,6 +95,7 @@ impl PartialFile {
         let failed = |error: HttpError| Error::from(error).at(address);
         let broken = |e: reqwest::Error| failed(HttpError::Broken { cause: cause(&e) });
         let there = fs::metadata(&self.file).map_or(0, |file| file.len());
+        // Without its tag, the file is downloaded from its beginning.
         let tag = fs::read_to_string(&self.tag).ok().filter(|_| there > 0);
         let mut request = client.get(address.url().clone());
         if let Some(tag) = &tag {
@@ -113,6 +116,7 @@ impl PartialFile {
             Some(tag) if !tag.starts_with("W/") => {
                 fs::write(&self.tag, tag).context("cannot keep the tag")?
             }
+            // There may be none. One that stays is of an earlier file, which the server does not resume.
             _ => fs::remove_file(&self.tag).unwrap_or(()),
         }
         let what = || format!("cannot write {}", self.file.display());
@@ -137,6 +141,7 @@ impl PartialFile {
     }
 
     fn finish(&self, to: &Path) -> Result<()> {
+        // There may be none, and one that stays has no file to resume.
         let _ = fs::remove_file(&self.tag);
         fs::rename(&self.file, to).context(format_args!("cannot create {}", to.display()))
     }

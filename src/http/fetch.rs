@@ -1,5 +1,6 @@
 //! Fetches what anyone may name: within bounds, and from public addresses only.
 
+use super::client::install_crypto;
 use super::error::HttpError;
 use super::request_error::cause;
 use super::{Address, Client};
@@ -33,7 +34,7 @@ impl Client {
         if !private && !is_public_host(address.url()) {
             return Err(HttpError::NotPublic.into());
         }
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_crypto();
         let builder = reqwest::Client::builder()
             .user_agent(concat!("rsv/", env!("CARGO_PKG_VERSION")))
             // The address may have a secret in its query.

@@ -56,6 +56,7 @@ impl Response {
         self.inner.headers()
     }
 
+    /// A header; none also for one of other bytes than visible ASCII, which no server sends.
     fn header(&self, name: HeaderName) -> Option<&str> {
         self.inner.headers().get(name)?.to_str().ok()
     }

@@ -12,6 +12,7 @@ mod chat_answer;
 mod chat_page;
 pub(super) mod chat_turn;
 mod documents;
+mod error;
 mod models;
 mod mood;
 mod recalled;

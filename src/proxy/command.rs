@@ -2,10 +2,12 @@
 //! scope, as one JSON array.
 
 use super::config::ProxyConfig;
-use super::http::{Command, HttpResponse, parameter, parameters, response};
+use super::http::{Command, HttpFault, HttpResponse, parameter, parameters, response};
 use super::worker::{BlockingPool, Foreground, SharedEmbedder, StorePool};
-use crate::error::{Error, Result};
-use crate::record::{Address, Hit, MESSAGE, Object, RequestScope, Role, StoredRecord, TouchedRecords};
+use crate::error::Result;
+use crate::record::{
+    Address, Hit, MESSAGE, Object, RequestScope, Role, StoredRecord, TouchedRecords, empty, invalid,
+};
 use crate::search::{Ranking, Request, Searcher};
 use crate::store::Select;
 use crate::text::Term;
@@ -18,17 +20,17 @@ fn parse(query: &str, named: &RequestScope, limit: usize) -> Result<Request<'sta
     let flag = |name| match parameter(query, name)?.as_deref() {
         None | Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
-        Some(_) => Err(Error::new(format!("{name}: expected true or false"))),
+        Some(_) => Err(invalid(name, "expected true or false")),
     };
-    let term = parameter(query, "term")?.ok_or_else(|| Error::new("Missing 'term' query parameter"))?;
+    let term = parameter(query, "term")?.ok_or(HttpFault::NoParameter { name: "term" })?;
     let ranking = match (flag("semantic")?, flag("hybrid")?) {
-        (true, true) => return Err(Error::new("semantic: cannot be used with hybrid")),
+        (true, true) => return Err(invalid("semantic", "cannot be used with hybrid")),
         (true, false) => Some(Ranking::Semantic),
         (false, true) => Some(Ranking::Hybrid),
         (false, false) => None,
     };
     if Term::parse(&term).is_empty() {
-        return Err(Error::new("term: is empty"));
+        return Err(empty("term"));
     }
     let targets = parameters(query, "target").map(|target| Address::locate(&target?, &named.scope.partition));
     let targets: Result<Vec<Address>> = targets.collect();
@@ -92,7 +94,7 @@ impl CommandApi {
             Command::View => self.view(&scope, count),
             Command::Search => match parse(query, &scope, count) {
                 Ok(request) => self.search(&request),
-                Err(error) => return response::bad_request(&error),
+                Err(error) => return response::bad_request(error),
             },
         };
         match found {

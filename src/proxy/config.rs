@@ -1,4 +1,6 @@
 //! The settings, the clock, the diagnostics and the metrics, which the parts of the proxy share.
+//!
+//! A setting with a default always has a value: what stands behind `unwrap_or` for one is never used.
 
 use super::metrics::Metrics;
 use crate::cli::Diagnostics;
@@ -8,6 +10,7 @@ use crate::ingest::{Ingest, Options};
 use crate::record::Clock;
 use crate::redact::Redactor;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The configuration that all parts share.
 pub(super) struct ProxyConfig {
@@ -28,6 +31,11 @@ impl ProxyConfig {
     /// The value of a setting that limits something; `None` if there is no limit.
     pub(super) fn limit(&self, key: &str) -> Option<usize> {
         self.settings.integer(key).and_then(|n| usize::try_from(n).ok())
+    }
+
+    /// The time that memory may take for a request.
+    pub(super) fn memory_timeout(&self) -> Duration {
+        self.settings.duration("enrich.timeout").unwrap_or(Duration::MAX)
     }
 
     /// A batch for incoming turns.

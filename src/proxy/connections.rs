@@ -64,13 +64,14 @@ impl Connections {
 
     /// The next connection, as soon as there is a permit for it; `None` if it cannot be accepted.
     async fn accept(&self, listener: &TcpListener) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+        // The semaphore is never closed.
         let permit = self.permits.clone().acquire_owned().await.ok()?;
         let (stream, _) = listener.accept().await.ok()?;
         Some((stream, permit))
     }
 
     fn serve(&self, stream: TcpStream, permit: OwnedSemaphorePermit, graceful: &GracefulShutdown) {
-        // Responses are short: none must wait for more to be sent with it.
+        // Responses are short: none must wait for more to be sent with it. A client that is gone gets none.
         let _ = stream.set_nodelay(true);
         let idle_timeout = self.router.idle_timeout;
         let mut server = http1::Builder::new();

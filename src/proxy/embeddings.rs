@@ -3,8 +3,8 @@
 use super::http::{HttpResponse, response};
 use super::worker::{BlockingPool, Foreground, SharedEmbedder};
 use crate::embed::InputType;
-use crate::error::{Error, Result};
-use crate::record::{Object, VectorFormat, quote, write_vector};
+use crate::error::Result;
+use crate::record::{Object, VectorFormat, empty, invalid, missing, quote, write_vector};
 use crate::tokens::Counter;
 use hyper::StatusCode;
 use std::sync::Arc;
@@ -37,13 +37,13 @@ impl EmbeddingsRequest {
         let form = match body.text("encoding_format")?.as_deref() {
             None | Some("float") => VectorFormat::Numbers,
             Some("base64") => VectorFormat::Base64,
-            Some(_) => return Err(Error::new("encoding_format: expected float or base64")),
+            Some(_) => return Err(invalid("encoding_format", "expected float or base64")),
         };
         // The name is Cohere's, Voyage's and NVIDIA's; each has words of its own.
         let side = match body.text("input_type")?.as_deref() {
             Some("query" | "search_query") => InputType::Query,
             None | Some("passage" | "document" | "search_document") => InputType::Passage,
-            Some(_) => return Err(Error::new("input_type: expected query or passage")),
+            Some(_) => return Err(invalid("input_type", "expected query or passage")),
         };
         Ok(EmbeddingsRequest {
             texts: texts(body.get("input"))?,
@@ -78,17 +78,17 @@ impl EmbeddingsRequest {
 
 /// The texts of `input`: one, or an array of them.
 fn texts(input: Option<&str>) -> Result<Vec<String>> {
-    let wanted = "input: expected a text or an array of texts";
     let texts = match input {
-        None | Some("null") => return Err(Error::new("input: is missing")),
+        None | Some("null") => return Err(missing("input")),
         Some(json) if json.starts_with('"') => serde_json::from_str(json).map(|text| vec![text]),
         Some(json) => serde_json::from_str::<Vec<String>>(json),
     };
-    let texts = texts.map_err(|_| Error::new(format!("{wanted}; token numbers are not taken")))?;
+    let wanted = "expected a text or an array of texts; token numbers are not taken";
+    let texts = texts.map_err(|_| invalid("input", wanted))?;
     match texts.len() {
-        0 => Err(Error::new("input: is empty")),
+        0 => Err(empty("input")),
         1..=MAX_TEXTS => Ok(texts),
-        count => Err(Error::new(format!("input: has {count} texts, more than {MAX_TEXTS}"))),
+        count => Err(invalid("input", format!("has {count} texts, more than {MAX_TEXTS}"))),
     }
 }
 
@@ -127,6 +127,7 @@ impl EmbeddingsApi {
             Err(error) => return response::unavailable("no_model", &error),
         };
         if !is_served {
+            // Only a model that is named may not be served.
             let named = request.model.as_deref().unwrap_or_default();
             let text = format!("the model {named} is not served here, but {model}");
             return response::error(StatusCode::NOT_FOUND, "model_not_found", &text);

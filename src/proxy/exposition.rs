@@ -1,9 +1,9 @@
 //! `GET /metrics`: the state of the proxy, and what it has counted and timed, in Prometheus' text format.
 
+use super::error::ProxyFault;
 use super::http::{HttpResponse, response};
 use super::state::{Part, ProxyParts, ProxyState};
 use super::visibility::Visibility;
-use crate::error::Error;
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use prometheus_client::encoding::prometheus_text;
@@ -37,11 +37,8 @@ impl MetricsApi {
         self.register_turns(&mut registry, visibility);
         self.register_gauges(&mut registry, &state);
         let mut text = String::new();
-        if let Err(error) = prometheus_text::encode(&mut text, &registry) {
-            return response::unavailable(
-                "no_metrics",
-                &Error::new("cannot write the metrics").because(error),
-            );
+        if let Err(source) = prometheus_text::encode(&mut text, &registry) {
+            return response::unavailable("no_metrics", &ProxyFault::Metrics { source }.into());
         }
         let mut response = response::json(StatusCode::OK, text);
         let content_type = HeaderValue::from_static(prometheus_text::CONTENT_TYPE);

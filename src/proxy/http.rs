@@ -8,11 +8,14 @@
 //! and `audited.rs` makes rows of the audit of; `refusal.rs` has the reasons for those that refuse a caller.
 //! `upstream.rs` relays a request to a provider, with the headers that `relay_headers.rs` selects, and
 //! `usage_meter.rs` counts the tokens of its answer. Uses no other wing.
+//!
+//! A header of other bytes than visible ASCII counts as absent: no client and no provider sends one.
 
 mod audited;
 mod client_address;
 mod client_stream;
 pub(super) mod descriptors;
+mod error;
 mod error_bodies;
 mod guard;
 mod page_logins;
@@ -35,6 +38,7 @@ pub use request_log::LogFormat;
 pub(super) use audited::AuditedRequest;
 pub(super) use client_address::TrustedProxies;
 pub(super) use client_stream::ClientStream;
+pub(super) use error::{HttpFault, unexpected};
 pub(super) use error_bodies::ErrorBodies;
 pub(super) use guard::{Guard, PLACEHOLDER_KEY, REQUEST_KEY_HEADER};
 pub(super) use page_logins::{Login, PageLogins};
@@ -43,7 +47,7 @@ pub(super) use query_parameters::{all_parameters, parameter, parameters};
 pub(super) use refusal::Refusal;
 pub(super) use request_body::BodyTimer;
 pub(super) use request_log::{LoggedRequest, LoggedSender, RequestLog};
-pub(super) use response::{HttpBody, HttpResponse};
+pub(super) use response::{HttpBody, HttpResponse, OrResponse};
 pub(super) use route::{Command, Route};
 pub(super) use upstream::Upstream;
 pub(super) use usage_meter::{BYTES, UsageMeter};

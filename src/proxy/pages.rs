@@ -13,6 +13,7 @@ mod actions;
 mod conversation;
 mod conversations;
 mod documents;
+mod error;
 mod forget;
 mod home;
 mod login;
@@ -27,11 +28,12 @@ mod shell;
 mod shown;
 
 use super::config::ProxyConfig;
-use super::http::{Guard, HttpResponse, Login, Page, PageLogins, Route, request_body, response};
+use super::http::{Guard, HttpResponse, Login, OrResponse, Page, PageLogins, Route, request_body, response};
 use super::worker::{SharedEmbedder, StorePool, StoreQueue};
 use crate::access::Caller;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::Store;
+use error::PageFault;
 use hyper::body::Incoming;
 use hyper::header::ACCEPT;
 use hyper::http::request::Parts;
@@ -128,10 +130,11 @@ impl PagesApi {
     /// Answers a request for a page, which comes from no other site.
     pub(super) async fn answer(&self, asked: Asked<'_>, body: Incoming) -> HttpResponse {
         let Asked { page, guard, caller, head, request } = asked;
+        // One who is not admitted gets only the page that asks for the token, which reads no store.
         let is_admitted = caller.is_some();
         let request = match request {
             Ok(request) => request.of(caller.unwrap_or(Caller::Owner), guard.needs_token()),
-            Err(error) => return response::bad_request(&error),
+            Err(error) => return response::bad_request(error),
         };
         let is_post = head.method == Method::POST;
         if matches!(page, Page::LogIn | Page::LogOut) && head.method == Method::GET {
@@ -150,11 +153,7 @@ impl PagesApi {
             Page::LogIn => self.log_in(guard, &request, head, body).await,
             Page::LogOut => self.log_out(&request, head),
             Page::Forget if !Guard::is_same_origin(&head.headers) => {
-                let error = Error::new(
-                    "Only a page of this server may forget, in a browser that says so by Sec-Fetch-Site, \
-                     as it does on the machine of the server, or with https.",
-                );
-                self.shell.failed(StatusCode::FORBIDDEN, page, &request, &error)
+                self.shell.failed(StatusCode::FORBIDDEN, page, &request, PageFault::ForeignPage)
             }
             Page::Forget => self.forget(&request).await,
             page => self.show(page, request).await,
@@ -181,10 +180,10 @@ impl PagesApi {
     }
 
     /// Reads a form that was posted.
-    async fn read_form(&self, body: Incoming) -> std::result::Result<String, HttpResponse> {
+    async fn read_form(&self, body: Incoming) -> OrResponse<String> {
         let bytes = request_body::read(body, MAX_FORM, self.idle_timeout).await?;
         let text = String::from_utf8(bytes.to_vec());
-        text.map_err(|_| response::bad_request(&Error::new("the form is not UTF-8")))
+        text.map_err(|_| response::bad_request(PageFault::FormNotUtf8))
     }
 }
 
@@ -207,7 +206,7 @@ fn show(page: Page, store: &mut dyn Store, request: &PageRequest, parts: &Search
         (Page::Calendar, _) => pictures::calendar(store, request),
         (Page::CalendarPicture, _) => pictures::calendar_picture(store, request),
         (Page::Home, None) => home::show(store, request),
-        (Page::Home | Page::Conversations, Some(_)) => conversations::show(store, request),
+        (Page::Home | Page::Conversations, Some(partition)) => conversations::show(store, request, partition),
         (Page::Conversation, Some(partition)) => conversation::show(store, request, partition),
         (Page::Memories, Some(_)) => memories::show(store, request, settings),
         (Page::Documents, Some(partition)) => documents::show(store, request, partition),

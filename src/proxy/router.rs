@@ -7,8 +7,8 @@ use super::embeddings::{EmbeddingsApi, EmbeddingsRequest};
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{
-    AuditedRequest, Guard, HttpResponse, LoggedRequest, LoggedSender, Page, Refusal, RequestLog, Route,
-    TrustedProxies, relay_headers, request_body, response,
+    AuditedRequest, Guard, HttpResponse, LoggedRequest, LoggedSender, OrResponse, Page, Refusal, RequestLog,
+    Route, TrustedProxies, relay_headers, request_body, response,
 };
 use super::mcp::McpApi;
 use super::pages::{Asked, PageRequest, PagesApi};
@@ -100,6 +100,7 @@ impl Router {
             Ok((_, route)) => route.is_ollama(),
         };
         let is_anthropic = in_path.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
+        // What fails from here on is reported by `respond`, after the refusals that go before it.
         let page = in_path.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
         let logins = page.map(|_| self.pages.logins(&head)).unwrap_or_default();
         let admitted = self.guard.admit(&head.headers, &logins, self.config.clock.now());
@@ -157,9 +158,9 @@ impl Router {
         parsed: Result<(Named, Route)>,
         head: &Parts,
         body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
+    ) -> OrResponse {
         let caller = admitted?;
-        let (named, route) = parsed.map_err(|error| response::bad_request(&error))?;
+        let (named, route) = parsed.map_err(response::bad_request)?;
         if let Some(refusal) = refusal(&caller, &named, &route, head) {
             return Err(refusal.into());
         }
@@ -199,16 +200,12 @@ impl Router {
         let default = &self.scope.scope.partition;
         match caller.own_partition(default)? {
             own if own == default => Some(self.scope.clone()),
+            // A name that no scope can have is as good as none: the request is refused for it.
             own => RequestScope::named(Some(own), None).ok(),
         }
     }
 
-    async fn dispatch(
-        &self,
-        route: Route,
-        asked: Asking<'_>,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
+    async fn dispatch(&self, route: Route, asked: Asking<'_>, body: Incoming) -> OrResponse {
         let Asking { caller, head, .. } = asked;
         if route.is_backend() {
             return self.backend(route, asked, body).await;
@@ -240,11 +237,7 @@ impl Router {
     }
 
     /// Answers a request of the Model Context Protocol.
-    async fn mcp(
-        &self,
-        asked: Asking<'_>,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
+    async fn mcp(&self, asked: Asking<'_>, body: Incoming) -> OrResponse {
         let body = self.read_body(body).await?;
         let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
         let mut response = self.mcp.answer(asked.head, body, asked.scope()?, asked.caller).await;
@@ -284,11 +277,10 @@ impl Router {
         route: Route,
         Asking { caller, named, head, .. }: Asking<'_>,
         body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
-        let bad_request = |error| response::bad_request(&error);
+    ) -> OrResponse {
         let path = named.in_path.as_ref().map(|named| &named.scope);
         let names = UserNames::read(caller, path, &head.headers, head.uri.query(), &self.scope.scope);
-        let names = names.map_err(bad_request)?;
+        let names = names.map_err(response::bad_request)?;
         let user = names.user(None);
         let scope = user.as_ref().ok().map(|user| {
             let session = match &route {
@@ -300,10 +292,12 @@ impl Router {
         let deletes = head.method == Method::DELETE;
         let mut response = match (route.refuses(&head.method), route) {
             (Some(allowed), _) => response::wrong_method(allowed),
-            (_, Route::Upload) => self.documents.upload(&names, head, body).await,
+            (_, Route::Upload) => {
+                self.documents.upload(&names, head, body).await.unwrap_or_else(|refusal| refusal)
+            }
             (_, Route::AiChat { streams }) => {
                 let bytes = self.read_body(body).await?;
-                let body = request_body::parse(&bytes).map_err(bad_request)?;
+                let body = request_body::parse(&bytes).map_err(response::bad_request)?;
                 let sender = self.sender(caller, head).await?;
                 self.ai_chat.run(&names, &head.headers, sender, &body, streams).await
             }
@@ -322,13 +316,13 @@ impl Router {
     }
 
     /// The sender of a request to a provider. Errors with the response if its budget is spent.
-    async fn sender(&self, caller: &Caller, head: &Parts) -> std::result::Result<Requester, HttpResponse> {
+    async fn sender(&self, caller: &Caller, head: &Parts) -> OrResponse<Requester> {
         let purse = self.budgets.open(caller).await;
         let purse = purse.map_err(|Exhausted { text, wait }| Refusal::Budget { text, wait })?;
         Ok(Requester { caller: caller.clone(), keys: self.guard.caller_keys(&head.headers, caller), purse })
     }
 
-    async fn read_body(&self, body: Incoming) -> std::result::Result<Bytes, HttpResponse> {
+    async fn read_body(&self, body: Incoming) -> OrResponse<Bytes> {
         request_body::read(body, self.max_body, self.idle_timeout).await
     }
 
@@ -337,31 +331,26 @@ impl Router {
         asked: &Asking<'_>,
         body: Incoming,
         client: &Arc<()>,
-    ) -> std::result::Result<(ChatRequest, Bytes), HttpResponse> {
+    ) -> OrResponse<(ChatRequest, Bytes)> {
         let bytes = self.read_body(body).await?;
         let Asking { caller, head, .. } = asked;
         let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
         let request = ChatRequest::parse(head, &bytes, asked.scope()?, sender, settings, client);
-        Ok((request.map_err(|error| response::bad_request(&error))?, bytes))
+        Ok((request.map_err(response::bad_request)?, bytes))
     }
 
-    async fn chat(
-        &self,
-        api: Api,
-        asked: Asking<'_>,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
-        let bad_request = |error| response::bad_request(&error);
+    async fn chat(&self, api: Api, asked: Asking<'_>, body: Incoming) -> OrResponse {
         let bytes = self.read_body(body).await?;
         let (Asking { caller, head, .. }, scope) = (&asked, asked.scope()?);
         let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
-        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(bad_request)?;
+        let mode =
+            MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(response::bad_request)?;
         let client = Arc::new(());
         let readable = if mode.within(caller) == MemoryMode::Off {
             None
         } else {
             let request = ChatRequest::parse(head, &bytes, scope, sender.clone(), settings, &client);
-            let request = request.map_err(bad_request)?;
+            let request = request.map_err(response::bad_request)?;
             match api {
                 Api::Chat => Some(request),
                 // Memory has no part in an unreadable request: the provider judges it.
@@ -369,50 +358,36 @@ impl Router {
             }
         };
         let Some(request) = readable else {
-            let object = request_body::parse_to_relay(&bytes).map_err(bad_request)?;
-            return Ok(self.passthrough.relay(api.path(), head, object, bytes, &sender).await);
+            let object = request_body::parse_to_relay(&bytes).map_err(response::bad_request)?;
+            return self.passthrough.relay(api.path(), head, object, bytes, &sender).await;
         };
         // They may be long, and the turn takes its time.
         drop(bytes);
         Ok(self.chat.complete(request, client).await)
     }
 
-    async fn ollama_turn(
-        &self,
-        method: OllamaMethod,
-        asked: Asking<'_>,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
+    async fn ollama_turn(&self, method: OllamaMethod, asked: Asking<'_>, body: Incoming) -> OrResponse {
         let client = Arc::new(());
         let (chat, bytes) = self.read_chat(&asked, body, &client).await?;
-        Ok(self.ollama.turn(chat, OllamaRequest { method, head: asked.head, bytes, client }).await)
+        self.ollama.turn(chat, OllamaRequest { method, head: asked.head, bytes, client }).await
     }
 
-    async fn embeddings(&self, body: Incoming) -> std::result::Result<HttpResponse, HttpResponse> {
+    async fn embeddings(&self, body: Incoming) -> OrResponse {
         let bytes = self.read_body(body).await?;
         let request = request_body::parse(&bytes).and_then(|body| EmbeddingsRequest::parse(&body));
-        let request = request.map_err(|error| response::bad_request(&error))?;
+        let request = request.map_err(response::bad_request)?;
         Ok(self.embeddings.run(request).await)
     }
 
-    async fn relay(
-        &self,
-        name: &str,
-        asked: &Asking<'_>,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
+    async fn relay(&self, name: &str, asked: &Asking<'_>, body: Incoming) -> OrResponse {
         let bytes = self.read_body(body).await?;
+        // A form, or what the provider is to judge.
         let object = request_body::parse_to_relay(&bytes).unwrap_or_default();
         let sender = self.sender(asked.caller, asked.head).await?;
-        Ok(self.passthrough.relay(name, asked.head, object, bytes, &sender).await)
+        self.passthrough.relay(name, asked.head, object, bytes, &sender).await
     }
 
-    async fn relay_to_ollama(
-        &self,
-        name: &str,
-        asked: &Asking<'_>,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
+    async fn relay_to_ollama(&self, name: &str, asked: &Asking<'_>, body: Incoming) -> OrResponse {
         let head = asked.head;
         // The files of which Ollama makes models may have any length.
         if name.starts_with("blobs/") {
@@ -430,7 +405,7 @@ impl Router {
 /// needs. The store is not asked, so that it takes as long whether or not there is such a partition.
 fn refusal(caller: &Caller, named: &Named, route: &Route, head: &Parts) -> Option<Refusal> {
     if let Some(named) = named.scope.as_ref().filter(|named| !caller.sees(&named.scope.partition)) {
-        return Some(Refusal::Partition(named.scope.partition.clone()));
+        return Some(Refusal::Partition { name: named.scope.partition.clone() });
     }
     let right = route.right(&head.method).filter(|right| !caller.has(*right))?;
     Some(Refusal::of(caller, right))

@@ -1,10 +1,11 @@
 //! Runs a command with the proxy's address in its environment.
 
 use super::client_setup;
+use super::error::ProxyFault;
 use super::http::{PLACEHOLDER_KEY, descriptors};
 use super::stop_signals::StopSignals;
 use crate::config::{self, Layer, Settings};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::http::{self, Address};
 use crate::record::Object;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -83,8 +84,7 @@ impl ClientCommand {
         command.envs(self.key.iter().map(|key| ("OPENAI_API_KEY", key)));
         let mut child = match descriptors::with_limit(&self.descriptors, || command.spawn()) {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                let error = Error::new(format!("{name}: command not found"));
-                return Err(error.hint("without a command, rsv-proxy serves until it is stopped"));
+                return Err(ProxyFault::NoCommand { name: name.into_owned() }.into());
             }
             child => child.context(format_args!("cannot run {name}"))?,
         };
@@ -112,8 +112,9 @@ pub async fn is_served(address: SocketAddr, settings: &Settings) -> Result<bool>
         return Ok(false);
     };
     let is_healthy = response.status() == 200;
+    // What is no JSON is the answer of another server.
     let report = Object::parse_bytes(&response.body(HEALTH_LIMIT).await.bytes).unwrap_or_default();
-    // Other servers may have a health report, without these members.
+    // So is a health report without these members.
     Ok(is_healthy && ["store", "upstreams", "version"].iter().all(|member| report.get(member).is_some()))
 }
 
@@ -127,6 +128,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
+/// The status of an ended process. One that is no byte, which this system does not have, is trouble.
 fn exit_status(ended: ExitStatus) -> u8 {
     let code = ended.code().or(ended.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(2)

@@ -5,6 +5,7 @@ use super::command::CommandApi;
 use super::config::ProxyConfig;
 use super::connections::Connections;
 use super::embeddings::EmbeddingsApi;
+use super::error::ProxyFault;
 use super::exposition::MetricsApi;
 use super::health::HealthApi;
 use super::http::{ConnectionLimits, Guard, LogFormat, RequestLog, TrustedProxies, Upstream};
@@ -17,13 +18,13 @@ use super::stop_signals::StopSignals;
 use super::turn::{ChatApi, OllamaApi, Passthrough, TurnPipeline};
 use super::worker::{
     AuditQueue, AutoCommit, Backfill, BlockingPool, Budgets, DescribeJobs, DocumentJobs, Foreground,
-    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, embedder,
+    SessionCommits, SharedEmbedder, Spool, StorePool, StoreQueue, Upload, WorkerFault, embedder,
 };
 use crate::cli::Diagnostics;
 use crate::config::Settings;
 use crate::doctor;
 use crate::enrich::ClientProject;
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Result};
 use crate::forward::Forwarder;
 use crate::http::EventLoops;
 use crate::provider::ServedWindows;
@@ -179,7 +180,7 @@ impl Proxy {
             }
         };
         drop(end);
-        let graceful = accepting.await.context("a task of the proxy panicked")?;
+        let graceful = accepting.await.context(WorkerFault::Panicked)?;
         tokio::select! {
             () = graceful.shutdown() => {}
             // After a second signal, pending answers are not awaited.
@@ -197,9 +198,7 @@ impl Proxy {
             (true, true) => "proxy.public_url is an address for others".to_owned(),
             (false, _) => format!("{address} is not a loopback address"),
         };
-        Err(Error::new(format!("{why}, so other machines could use the proxy")).hint(
-            "give clients a token: rsv-config token add NAME; or set RSV_PROXY_TOKEN, or listen on 127.0.0.1",
-        ))
+        Err(ProxyFault::Reachable { why }.into())
     }
 
     /// Starts the work beside requests, and puts the routes together. Errors if the system gives no random
@@ -305,6 +304,7 @@ impl Server {
         tokio::pin!(examined);
         let mut result = tokio::time::timeout(STORE_REPORT_DELAY, &mut examined).await;
         if result.is_err() {
+            // It is being opened, so that it has an address.
             let address = settings.store().map(|place| place.address).unwrap_or_default();
             diagnostics.note(format_args!(
                 "store {address} has not answered yet; requests continue without memory until it does"
@@ -341,13 +341,10 @@ impl Server {
         self.audit.close();
         stores.close();
         match lost {
-            0 if lost_rows > 0 => Err(Error::new(format!("the audit lacks {}", counted(lost_rows, "row")))),
+            0 if lost_rows > 0 => Err(ProxyFault::LostRows { rows: counted(lost_rows, "row") }.into()),
             0 => Ok(()),
-            lost => Err(Error::new(if lost == 1 {
-                "1 turn that was answered is not stored".to_owned()
-            } else {
-                format!("{lost} turns that were answered are not stored")
-            })),
+            1 => Err(ProxyFault::LostTurn.into()),
+            count => Err(ProxyFault::LostTurns { count }.into()),
         }
     }
 }

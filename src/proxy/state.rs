@@ -5,10 +5,10 @@ use super::http::ConnectionLimits;
 use super::visibility::Visibility;
 use super::worker::{
     AutoCommit, Backfill, BlockingPool, DescribeJobs, DocumentJobs, FailureReason, Foreground, QueueCounts,
-    SessionCommits, SharedEmbedder, StorePool, StoreQueue, degraded,
+    SessionCommits, SharedEmbedder, StorePool, StoreQueue, WorkerFault, degraded,
 };
 use crate::enrich::Degraded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::Store;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,7 +132,8 @@ impl ProxyParts {
     /// The present state, for a caller. The store is read; providers are not asked.
     pub(super) async fn state(&self, visibility: &Visibility) -> ProxyState {
         let ProxyParts { config, limits, .. } = self;
-        let process = self.blocking.spawn(|| (resident_bytes(), open_descriptors())).await;
+        let process = self.blocking.spawn(process_figures).await;
+        // Only figures would be missing.
         let (resident_bytes, open_descriptors) = process.unwrap_or_default();
         ProxyState {
             degraded: self.degraded(visibility).await,
@@ -143,7 +144,7 @@ impl ProxyParts {
                 uploads: self.document_jobs.unfinished(),
                 descriptions: self.describe_jobs.waiting(),
             },
-            connections: usize::try_from(config.metrics.connections()).unwrap_or(0),
+            connections: usize::try_from(config.metrics.connections()).unwrap_or(0), // never less than 0
             provider_requests: limits.answers.saturating_sub(self.provider_permits.available_permits()),
             resident_bytes,
             open_descriptors,
@@ -163,8 +164,7 @@ impl ProxyParts {
             };
             self.stores.read(judge).await
         };
-        let late =
-            |_| Err(Error::new(format!("the store has not answered within {} s", READ_TIMEOUT.as_secs())));
+        let late = |_| Err(WorkerFault::StoreSilent { limit: READ_TIMEOUT }.into());
         tokio::time::timeout(READ_TIMEOUT, read).await.unwrap_or_else(late)
     }
 
@@ -197,23 +197,15 @@ impl ProxyParts {
     }
 }
 
+/// The memory and the open descriptors of the process, where the system tells them: some containers do not.
 #[cfg(target_os = "linux")]
-fn resident_bytes() -> Option<u64> {
-    let memory = procfs::process::Process::myself().and_then(|process| process.statm()).ok()?;
-    Some(memory.resident * procfs::page_size())
-}
-
-#[cfg(target_os = "linux")]
-fn open_descriptors() -> Option<usize> {
-    procfs::process::Process::myself().and_then(|process| process.fd_count()).ok()
+fn process_figures() -> (Option<u64>, Option<usize>) {
+    let Ok(process) = procfs::process::Process::myself() else { return (None, None) };
+    let memory = process.statm().map(|memory| memory.resident * procfs::page_size());
+    (memory.ok(), process.fd_count().ok())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn resident_bytes() -> Option<u64> {
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-fn open_descriptors() -> Option<usize> {
-    None
+fn process_figures() -> (Option<u64>, Option<usize>) {
+    (None, None)
 }

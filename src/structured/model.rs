@@ -74,6 +74,7 @@ impl Model {
         };
         let text = text(&response);
         let counted = reported_tokens(&response);
+        // An answer that is of no use has tokens too, but how many is not known.
         let estimated =
             || self.tokens_of(request) + self.counter().text(text.as_deref().unwrap_or_default()) as u64;
         Ok(CountedAnswer { tokens: counted.unwrap_or_else(estimated), text })

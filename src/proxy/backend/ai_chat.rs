@@ -11,10 +11,9 @@ use super::user_scope::UserNames;
 use crate::chat;
 use crate::chat::GrowingText;
 use crate::enrich::Enriched;
-use crate::error::Error;
 use crate::forward::{Caller, Failure, Stream};
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::http::{HttpResponse, response};
+use crate::proxy::http::{HttpResponse, OrResponse, response};
 use crate::proxy::turn::{ActiveTurn, Requester, TurnPipeline};
 use crate::proxy::worker::{Spool, StorePool};
 use crate::record::Object;
@@ -22,7 +21,6 @@ use crate::store;
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
 /// The number of events that are buffered for a slow client before its provider has to wait.
@@ -94,13 +92,13 @@ impl AiChatApi {
         requester: Requester,
         body: &Object,
         client: &Arc<()>,
-    ) -> Result<StartedTurn, HttpResponse> {
-        let bad_request = |error: Error| response::bad_request(&error);
-        let body = ChatBody::parse(body).map_err(bad_request)?;
+    ) -> OrResponse<StartedTurn> {
+        let body = ChatBody::parse(body).map_err(response::bad_request)?;
         let user = names.user(body.user_id.as_deref())?;
-        let chat = body.into_turn(user, &self.config).map_err(bad_request)?;
+        let chat = body.into_turn(user, &self.config).map_err(response::bad_request)?;
         let sees_all = requester.caller.sees_all();
-        let request = chat.request(headers, requester, &self.config, client).map_err(bad_request)?;
+        let request =
+            chat.request(headers, requester, &self.config, client).map_err(response::bad_request)?;
         // A turn that is refused later has only read the user's own records.
         let begun = self.pipeline.begin(request);
         let (begun, trouble, session) =
@@ -131,26 +129,21 @@ impl AiChatApi {
             let recalled = recalled.look_up(store, std::slice::from_ref(&account))?;
             Ok(recalled.of(&account))
         });
-        match tokio::time::timeout(self.time_limit(), found).await {
+        match tokio::time::timeout(self.config.memory_timeout(), found).await {
             Ok(Ok(found)) => found,
             Ok(Err(_)) | Err(_) => Recalled::unnamed(user, &self.config).of(&enriched.account),
         }
     }
 
-    /// How long the store may take.
-    fn time_limit(&self) -> Duration {
-        self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX)
-    }
-
     /// Errors if the session that a turn is to continue is another user's.
-    async fn check_session(&self, chat: &ChatTurn, sees_all: bool) -> Result<(), HttpResponse> {
+    async fn check_session(&self, chat: &ChatTurn, sees_all: bool) -> OrResponse<()> {
         // To a token, sessions of other users do not exist.
         if !chat.names_session() || !sees_all {
             return Ok(());
         }
         let scope = chat.scope.clone();
         let of_another = self.stores.with_store(move |store| store::is_of_another(store, &scope));
-        match tokio::time::timeout(self.time_limit(), of_another).await {
+        match tokio::time::timeout(self.config.memory_timeout(), of_another).await {
             Ok(Ok(true)) => Err(sessions::not_found(&chat.scope)),
             // The turn itself finds what is wrong with the store.
             Ok(Ok(false) | Err(_)) | Err(_) => Ok(()),
@@ -159,12 +152,12 @@ impl AiChatApi {
 
     /// Whether the document that a turn is about exists. Returns why nothing can be found in it yet. Errors
     /// if the user has no such document.
-    async fn check_document(&self, chat: &ChatTurn) -> Result<Option<String>, HttpResponse> {
+    async fn check_document(&self, chat: &ChatTurn) -> OrResponse<Option<String>> {
         let Some(doc_id) = chat.body.doc_id.clone() else { return Ok(None) };
         let user = chat.scope.partition.clone();
         let (owner, id) = (user.clone(), doc_id.clone());
         let stored = self.stores.with_store(move |store| documents::stored(store, &owner, &id));
-        let stored = tokio::time::timeout(self.time_limit(), stored).await;
+        let stored = tokio::time::timeout(self.config.memory_timeout(), stored).await;
         let upload = self.spool.get(&doc_id).filter(|upload| upload.user_id == user);
         match (stored, upload) {
             (Ok(Ok(Some(_))), _) => Ok(None),
@@ -308,7 +301,7 @@ fn split(answer: &str, gives_mood: bool) -> (String, String) {
     if gives_mood { mood::split(answer) } else { (answer.to_owned(), NEUTRAL.to_owned()) }
 }
 
-/// The text of a whole answer.
+/// The text of a whole answer; empty if its provider gave no message.
 fn text_of(response: &Object) -> String {
     chat::answer(response).map(|message| chat::text(&message)).unwrap_or_default()
 }

@@ -28,6 +28,7 @@ pub(super) struct ChatContext {
 impl ChatContext {
     /// The context of an enriched request. `error` is what was wrong before it was enriched.
     pub(super) fn new(enriched: &Enriched, user: &str, session: &str, error: Option<String>) -> ChatContext {
+        // The user's name was checked before the turn began.
         let above = documents_of(user).ok();
         let pieces: Vec<Object> =
             enriched.documents.iter().map(|(record, score)| piece(record, *score, above.as_ref())).collect();
@@ -152,7 +153,8 @@ impl ChatContext {
     }
 }
 
-/// A document that is shown to the model. One that was not searched for has no address, and the score 1.
+/// A document that is shown to the model. One that was not searched for has no address, and the score 1; one
+/// that is no upload of the user has no id.
 fn piece(record: &StoredRecord, score: Option<f64>, above: Option<&Address>) -> Object {
     let uri = record.member_text("uri");
     let depth = above.map_or(0, Address::depth);

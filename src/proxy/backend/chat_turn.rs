@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::forward::Caller;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::turn::{ChatRequest, MemoryMode, Requester, RetryHeaders, recall_override};
-use crate::record::{Address, Object, Reach, RequestScope, Scope, id, unexpected};
+use crate::record::{Address, Object, Reach, RequestScope, Scope, empty, id, missing, unexpected};
 use hyper::HeaderMap;
 use std::sync::Arc;
 
@@ -47,9 +47,9 @@ pub(super) struct ChatTurn {
 impl ChatBody {
     /// Reads a body. Errors begin with the member at fault.
     pub(super) fn parse(body: &Object) -> Result<ChatBody> {
-        let message = body.text("message")?.ok_or_else(|| Error::new("message: is missing"))?;
+        let message = body.text("message")?.ok_or_else(|| missing("message"))?;
         if message.trim().is_empty() {
-            return Err(Error::new("message: is empty"));
+            return Err(empty("message"));
         }
         let given = |member: &str| -> Result<Option<String>> {
             // Clients send an empty text or null for what they do not have.
@@ -89,6 +89,7 @@ impl ChatBody {
         let documents = documents_of(&user)?;
         let target = match &self.doc_id {
             Some(doc_id) => documents.join(doc_id).map_err(|error| error.at("doc_id"))?,
+            // Documents that were not uploaded are beside them.
             None => documents.parent().unwrap_or(documents),
         };
         Ok(ChatTurn { scope: Scope { partition: user, instance: session }, target, body: self })
@@ -182,7 +183,7 @@ fn history(body: &Object) -> Result<Vec<Object>> {
             return Err(place(unexpected("role", "user or assistant", &role)));
         }
         let content = turn.text("content").map_err(place)?;
-        let content = content.ok_or_else(|| place(Error::new("content: is missing")))?;
+        let content = content.ok_or_else(|| place(missing("content")))?;
         Ok(message(&role, &content))
     };
     turns.iter().enumerate().map(turn).collect()

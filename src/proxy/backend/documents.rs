@@ -1,11 +1,12 @@
 //! `/api/documents`: the documents of a user, and the files that become documents.
 
+use super::error::UploadFault;
 use super::upload::{self, ReceivedForm, Receiver};
 use super::user_scope::{UserNames, documents_of};
 use crate::chat;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::http::{HttpResponse, response};
+use crate::proxy::http::{HttpResponse, OrResponse, response};
 use crate::proxy::worker::{
     BlockingPool, DocumentJobs, Spool, StorePool, Upload, UploadState, document_jobs,
 };
@@ -55,26 +56,16 @@ impl DocumentsApi {
         }
     }
 
-    /// Receives a file, which is parsed and stored after the answer.
+    /// Receives a file, which is parsed and stored after the answer. Errors with the response if it cannot.
     pub(in crate::proxy) async fn upload(
         &self,
         names: &UserNames,
         head: &Parts,
         body: Incoming,
-    ) -> HttpResponse {
-        let received = self.receive(names, head, body).await;
-        received.unwrap_or_else(|refusal| refusal)
-    }
-
-    async fn receive(
-        &self,
-        names: &UserNames,
-        head: &Parts,
-        body: Incoming,
-    ) -> std::result::Result<HttpResponse, HttpResponse> {
-        let bad_request = |error| response::bad_request(&error);
+    ) -> OrResponse {
         let number = self.received.fetch_add(1, Ordering::Relaxed);
-        let doc_id = id::fresh(&self.config.clock, &format!("upload {number}")).map_err(bad_request)?;
+        let doc_id =
+            id::fresh(&self.config.clock, &format!("upload {number}")).map_err(response::bad_request)?;
         let receiver = Receiver {
             spool: &self.spool,
             blocking: &self.blocking,
@@ -84,7 +75,8 @@ impl DocumentsApi {
         };
         let ReceivedForm { draft, name, user_id } = receiver.receive(head, body).await?;
         let user_id = names.user(user_id.as_deref())?;
-        let uri = documents_of(&user_id).and_then(|above| above.join(&doc_id)).map_err(bad_request)?;
+        let uri =
+            documents_of(&user_id).and_then(|above| above.join(&doc_id)).map_err(response::bad_request)?;
         let upload = Upload {
             doc_id: doc_id.clone(),
             user_id,
@@ -111,7 +103,7 @@ impl DocumentsApi {
             let mut found: Vec<(i64, Object)> =
                 api.spool.list(&user).iter().map(|upload| (upload.timestamp, of_upload(upload))).collect();
             let waiting: Vec<String> =
-                found.iter().filter_map(|(_, entry)| entry.text("doc_id").ok()?).collect();
+                found.iter().filter_map(|(_, entry)| entry.valid_text("doc_id")).collect();
             let nodes = tree::below(store, &user, &documents_of(&user)?, Some(1))?;
             let records = TouchedRecords::of(nodes.iter().map(|node| node.id.as_str()));
             for node in nodes {
@@ -155,8 +147,7 @@ impl DocumentsApi {
         self.with_store(move |api, store| {
             let upload = api.upload_of(&user, &doc_id);
             if upload.is_some() {
-                let removed = api.spool.remove(&doc_id);
-                removed.map_err(|error| Error::new("cannot remove the upload").because(error))?;
+                api.spool.remove(&doc_id).map_err(|source| UploadFault::Kept { source })?;
             }
             let Ok(address) = documents_of(&user)?.join(&doc_id) else { return Ok(not_found(&doc_id)) };
             let removed = document_jobs::forget_tree(store, &user, &address, api.config.clock.now())?;

@@ -2,10 +2,10 @@
 
 use super::recalled::Recalled;
 use crate::chat;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::forget;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::http::{HttpResponse, parameter, response};
+use crate::proxy::http::{HttpResponse, parameter, response, unexpected};
 use crate::proxy::pages::markdown_to_html;
 use crate::proxy::worker::{BlockingPool, ModelFailure, SessionCommits, StorePool, StoreQueue};
 use crate::record::{
@@ -53,7 +53,7 @@ impl SessionsApi {
         let number = |name, default| number(query.unwrap_or_default(), name, default);
         let (limit, offset) = match (number("limit", DEFAULT_LIMIT), number("offset", 0)) {
             (Ok(limit), Ok(offset)) => (limit.min(MAX_LIMIT), offset),
-            (Err(error), _) | (_, Err(error)) => return response::bad_request(&error),
+            (Err(error), _) | (_, Err(error)) => return response::bad_request(error),
         };
         self.with_store(move |store| {
             let sessions = store::sessions(store, &Scopes::Partition(user))?;
@@ -77,7 +77,7 @@ impl SessionsApi {
         let is_true = |name| is_true(query.unwrap_or_default(), name);
         let (lists_recalled, has_html) = match (is_true("recalled"), is_true("html")) {
             (Ok(lists_recalled), Ok(has_html)) => (lists_recalled, has_html),
-            (Err(error), _) | (_, Err(error)) => return response::bad_request(&error),
+            (Err(error), _) | (_, Err(error)) => return response::bad_request(error),
         };
         let config = self.config.clone();
         let scope = Scope { partition: user, instance: session };
@@ -159,9 +159,7 @@ impl SessionsApi {
 fn number(query: &str, name: &str, default: usize) -> Result<usize> {
     match parameter(query, name)? {
         None => Ok(default),
-        Some(text) => {
-            text.parse().map_err(|_| Error::new(format!("{name}: expected a number, found {text}")))
-        }
+        Some(text) => text.parse().map_err(|_| unexpected(name, "a number", &text)),
     }
 }
 
@@ -170,7 +168,7 @@ fn is_true(query: &str, name: &str) -> Result<bool> {
     match parameter(query, name)?.as_deref() {
         None | Some("" | "false") => Ok(false),
         Some("true") => Ok(true),
-        Some(other) => Err(Error::new(format!("{name}: expected true or false, found {other}"))),
+        Some(other) => Err(unexpected(name, "true or false", other)),
     }
 }
 
@@ -241,7 +239,7 @@ fn of_message(message: &StoredRecord) -> Object {
 /// The archive and the memories of a commit.
 fn written(commit: &Commit) -> TouchedRecords {
     let lines = std::iter::once(&commit.archive).chain(&commit.memories);
-    let ids: Vec<String> = lines.filter_map(|line| line.text("id").ok()?).collect();
+    let ids: Vec<String> = lines.filter_map(|line| line.valid_text("id")).collect();
     TouchedRecords::of(ids.iter().map(String::as_str))
 }
 

@@ -4,9 +4,11 @@
 //! until its end is there, and takes all that has arrived before it looks at any of it. So it gets one piece
 //! at a time, and no more once too many bytes have yielded no field.
 
+use super::error::UploadFault;
 use super::user_scope::USER_ID;
 use crate::error::{self, Context, Error};
-use crate::proxy::http::{BodyTimer, HttpResponse, request_body, response};
+use crate::proxy::http::response::{self, bad_request};
+use crate::proxy::http::{BodyTimer, HttpFault, HttpResponse, OrResponse, request_body};
 use crate::proxy::worker::{BlockingPool, Spool, UploadDraft, safe_name};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -63,19 +65,12 @@ pub(super) struct ReceivedForm {
 }
 
 /// Why a body ended early.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the body was not read to its end")]
 enum BrokenBody {
     TimedOut,
     Ended,
     LongHeader,
-}
-
-impl std::error::Error for BrokenBody {}
-
-impl std::fmt::Display for BrokenBody {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the body was not read to its end")
-    }
 }
 
 /// The number of bytes that the parser got since its last output.
@@ -93,7 +88,7 @@ impl Unparsed {
 
 impl Receiver<'_> {
     /// Receives a form with one file. After an error nothing of it is kept.
-    pub(super) async fn receive(&self, head: &Parts, body: Incoming) -> Result<ReceivedForm, HttpResponse> {
+    pub(super) async fn receive(&self, head: &Parts, body: Incoming) -> OrResponse<ReceivedForm> {
         let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let boundary = multer::parse_boundary(kind).ok();
         let boundary = boundary.filter(|boundary| (1..=MAX_BOUNDARY_BYTES).contains(&boundary.len()));
@@ -112,15 +107,13 @@ impl Receiver<'_> {
         let mut form = Multipart::with_constraints(pieces, boundary, limit);
         let (mut file, mut user_id) = (None, None);
         while let Some(field) =
-            unparsed.parse(form.next_field()).await.map_err(|error| self.refusal(&error))?
+            unparsed.parse(form.next_field()).await.map_err(|error| self.refusal(error))?
         {
             if field.index() == MAX_PARTS {
-                return Err(bad_request(&format!("the form has more than {MAX_PARTS} parts")));
+                return Err(bad_request(UploadFault::TooManyParts { most: MAX_PARTS }));
             }
             match field.name() {
-                Some(FILE_FIELD) if file.is_some() => {
-                    return Err(bad_request("the form has more than one file"));
-                }
+                Some(FILE_FIELD) if file.is_some() => return Err(bad_request(UploadFault::SecondFile)),
                 Some(FILE_FIELD) => file = Some(self.receive_file(field, &unparsed).await?),
                 Some(USER_ID) => user_id = Some(self.receive_text(field, &unparsed).await?),
                 _ => drop(self.receive_text(field, &unparsed).await?),
@@ -128,7 +121,7 @@ impl Receiver<'_> {
         }
         match file {
             Some((draft, name)) => Ok(ReceivedForm { draft, name, user_id }),
-            None => Err(bad_request("the form has no file in the field 'file'")),
+            None => Err(bad_request(UploadFault::NoFile)),
         }
     }
 
@@ -136,12 +129,12 @@ impl Receiver<'_> {
         &self,
         mut field: Field<'_>,
         unparsed: &Unparsed,
-    ) -> Result<(UploadDraft, String), HttpResponse> {
+    ) -> OrResponse<(UploadDraft, String)> {
         let name = safe_name(field.file_name().unwrap_or_default());
         let (spool, doc_id, own_name) = (self.spool.clone(), self.doc_id.to_owned(), name.clone());
         let mut draft = self.blocking(move || spool.begin(&doc_id, &own_name)).await?;
         let mut gathered = Vec::new();
-        while let Some(piece) = unparsed.parse(field.chunk()).await.map_err(|error| self.refusal(&error))? {
+        while let Some(piece) = unparsed.parse(field.chunk()).await.map_err(|error| self.refusal(error))? {
             gathered.extend_from_slice(&piece);
             if gathered.len() >= WRITE_BYTES {
                 draft = self.write(draft, std::mem::take(&mut gathered)).await?;
@@ -155,12 +148,12 @@ impl Receiver<'_> {
     }
 
     /// The text of a field.
-    async fn receive_text(&self, field: Field<'_>, unparsed: &Unparsed) -> Result<String, HttpResponse> {
-        let bytes = unparsed.parse(field.bytes()).await.map_err(|error| self.refusal(&error))?;
-        String::from_utf8(bytes.into()).map_err(|_| bad_request("a field of the form is not UTF-8"))
+    async fn receive_text(&self, field: Field<'_>, unparsed: &Unparsed) -> OrResponse<String> {
+        let bytes = unparsed.parse(field.bytes()).await.map_err(|error| self.refusal(error))?;
+        String::from_utf8(bytes.into()).map_err(|_| bad_request(UploadFault::NotUtf8))
     }
 
-    async fn write(&self, mut draft: UploadDraft, bytes: Vec<u8>) -> Result<UploadDraft, HttpResponse> {
+    async fn write(&self, mut draft: UploadDraft, bytes: Vec<u8>) -> OrResponse<UploadDraft> {
         self.blocking(move || {
             draft.write(&bytes).context("cannot write to the spool")?;
             Ok(draft)
@@ -171,27 +164,27 @@ impl Receiver<'_> {
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> error::Result<T> + Send + 'static,
-    ) -> Result<T, HttpResponse> {
+    ) -> OrResponse<T> {
         let done = self.blocking.spawn(work).await.map_err(|_| response::cut_short())?;
         done.map_err(|error| cannot_keep(&error))
     }
 
     /// The response to a form that cannot be read.
-    fn refusal(&self, error: &multer::Error) -> HttpResponse {
+    fn refusal(&self, error: multer::Error) -> HttpResponse {
         match error {
             multer::Error::StreamReadFailed(cause) => match cause.downcast_ref() {
                 Some(BrokenBody::TimedOut) => request_body::timed_out(),
-                Some(BrokenBody::LongHeader) => bad_request(&format!(
-                    "a header of the form, or the text before its first part, is longer than {MAX_HEADER_BYTES} bytes"
-                )),
-                Some(BrokenBody::Ended) | None => request_body::ended_early(),
+                Some(BrokenBody::LongHeader) => {
+                    bad_request(UploadFault::LongHeader { most: MAX_HEADER_BYTES })
+                }
+                Some(BrokenBody::Ended) | None => bad_request(HttpFault::BodyEnded),
             },
             multer::Error::StreamSizeExceeded { .. } => self.too_long(),
             multer::Error::FieldSizeExceeded { field_name: Some(name), .. } if name == FILE_FIELD => {
                 self.too_long()
             }
-            multer::Error::FieldSizeExceeded { .. } => bad_request("a field of the form is too long"),
-            _ => bad_request(&format!("this is not a valid form: {error}")),
+            multer::Error::FieldSizeExceeded { .. } => bad_request(UploadFault::LongField),
+            source => bad_request(UploadFault::Malformed { source }),
         }
     }
 
@@ -254,8 +247,4 @@ impl Pieces {
         self.unparsed.0.store(unparsed + piece.len(), Ordering::Relaxed);
         Ok(Some(piece))
     }
-}
-
-fn bad_request(text: &str) -> HttpResponse {
-    response::bad_request(&Error::new(text))
 }

@@ -3,8 +3,8 @@
 //! one of its users.
 
 use crate::access::Caller;
-use crate::error::{Error, Result};
-use crate::proxy::http::{Refusal, parameter};
+use crate::error::Result;
+use crate::proxy::http::{HttpFault, Refusal, parameter};
 pub(super) use crate::proxy::worker::document_jobs::documents_of;
 use crate::record::{Address, Scope};
 use hyper::HeaderMap;
@@ -41,7 +41,7 @@ impl UserNames {
         for header in [PARTITION_HEADER, USER_HEADER] {
             if let (None, Some(value)) = (&named, headers.get(header)) {
                 let text = std::str::from_utf8(value.as_bytes());
-                let text = text.map_err(|_| Error::new(format!("{header}: is not UTF-8")))?;
+                let text = text.map_err(|_| HttpFault::NotUtf8 { name: header.to_owned() })?;
                 named = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
             }
         }
@@ -57,9 +57,9 @@ impl UserNames {
         let user = self.named.clone().or(body).or(self.query.clone()).or(self.default.clone());
         let Some(user) = user else { return Err(Refusal::UnnamedPartition) };
         if !self.caller.sees(&user) {
-            return Err(Refusal::Partition(user));
+            return Err(Refusal::Partition { name: user });
         }
-        Address::home(&user).map_err(Refusal::Malformed)?;
+        Address::home(&user).map_err(|error| Refusal::Malformed { error })?;
         Ok(user)
     }
 }

@@ -1,7 +1,8 @@
 //! The address of the machine that a request is from, for the log and the audit: nothing is decided by it.
 
+use super::error::unexpected;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use hyper::HeaderMap;
 use std::net::IpAddr;
 
@@ -21,7 +22,7 @@ impl TrustedProxies {
         let text = settings.text(KEY).unwrap_or_default();
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let addresses = words.map(|word| {
-            let error = |_| Error::new(format!("{KEY}: expected addresses such as 127.0.0.1, found {word}"));
+            let error = |_| unexpected(KEY, "addresses such as 127.0.0.1", word);
             word.parse::<IpAddr>().map(|address| address.to_canonical()).map_err(error)
         });
         addresses.collect::<Result<_>>().map(TrustedProxies)

@@ -77,6 +77,7 @@ pub(in crate::proxy) fn with_limit<T>(other: &Rlimit, start: impl FnOnce() -> T)
     let own = current_limit();
     // The hard limit stays: an unprivileged process could not raise it again.
     let lowered = Rlimit { current: other.current, maximum: own.maximum };
+    // Where the system refuses, the process has the limits of this one.
     let _ = setrlimit(Resource::Nofile, lowered);
     let started = start();
     let _ = setrlimit(Resource::Nofile, own);

@@ -7,6 +7,7 @@
 //! `Sec-Fetch-Site` with all requests, links and images among them, to an address that is known to be the
 //! reader's machine.
 
+use super::error::HttpFault;
 use super::page_logins::Login;
 use super::public_address::PublicAddress;
 use super::refusal::Refusal;
@@ -14,7 +15,7 @@ use super::response::{self, HttpResponse};
 use crate::access::{Caller, LiveTokens, is_same_digest};
 use crate::cli::Diagnostics;
 use crate::config::{Secret, Settings};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::provider::CallerKeys;
 use crate::record::hexadecimal;
 use hyper::header::{
@@ -109,7 +110,7 @@ impl Guard {
     pub(in crate::proxy) fn response_by_origin(&self, head: &Parts) -> Option<HttpResponse> {
         for name in [HOST, ORIGIN] {
             if head.headers.get_all(&name).iter().nth(1).is_some() {
-                return Some(response::bad_request(&Error::new(format!("{name}: is sent twice"))));
+                return Some(response::bad_request(HttpFault::Twice { name }));
             }
         }
         if let Some(host) = requested_host(head).filter(|host| !self.is_own_host(host)) {
@@ -217,6 +218,7 @@ impl Guard {
         let query = head.uri.query().unwrap_or_default();
         let mut values = query.split('&').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
         if values.any(|value| holds_own(&percent_decode_str(value).collect::<Vec<u8>>())) {
+            // A path is an address; the default, which is the root, would leave the token out too.
             head.uri = head.uri.path().parse().unwrap_or_default();
         }
         let Some(digest) = caller.digest() else { return };
@@ -318,6 +320,7 @@ fn is_loopback_alias(address: IpAddr) -> bool {
 /// The host that a request names, without its port, in lower case; `None` where it names none.
 fn requested_host(head: &Parts) -> Option<String> {
     let host = |text: &str| {
+        // What is no authority is compared as it is, and is the name of no server.
         let authority = text.parse::<Authority>().ok();
         authority.map_or(text.to_owned(), |authority| authority.host().to_owned()).to_ascii_lowercase()
     };

@@ -3,12 +3,13 @@
 
 use crate::access::{Caller, is_same_digest};
 use crate::error::{Context, Result};
+use crate::proxy::lock::locked;
 use crate::record::hexadecimal;
 use hyper::HeaderMap;
 use hyper::header::COOKIE;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 /// The name of the cookie.
 const NAME: &str = "rsv-page";
@@ -36,7 +37,7 @@ impl PageLogins {
         let mut id = [0; 32];
         getrandom::fill(&mut id).context("cannot make a random number")?;
         let id = hexadecimal(&id);
-        let mut logins = self.logins();
+        let mut logins = locked(&self.0);
         let login = caller.digest().map_or(Login::Owner, Login::Token);
         let mut count = 1;
         logins.retain(|(_, other)| {
@@ -50,22 +51,18 @@ impl PageLogins {
 
     /// The logins of which a request has the cookies.
     pub(in crate::proxy) fn find(&self, headers: &HeaderMap) -> Vec<Login> {
-        let logins = self.logins();
+        let logins = locked(&self.0);
         let find = |id| logins.iter().find(|(known, _)| is_same_digest(known, &id)).map(|(_, login)| *login);
         sent(headers).filter_map(find).collect()
     }
 
     /// Ends the login of a request; returns the value of `Set-Cookie` that removes the cookie.
     pub(in crate::proxy) fn end(&self, headers: &HeaderMap, path: &str) -> String {
-        let mut logins = self.logins();
+        let mut logins = locked(&self.0);
         for id in sent(headers) {
             logins.retain(|(known, _)| !is_same_digest(known, &id));
         }
         format!("{NAME}=; Path={path}; Max-Age=0; HttpOnly; SameSite=Strict")
-    }
-
-    fn logins(&self) -> MutexGuard<'_, VecDeque<([u8; 32], Login)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

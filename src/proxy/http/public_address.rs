@@ -1,7 +1,8 @@
 //! The address at which people reach a server that stands behind another one.
 
+use super::error::HttpFault;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use hyper::http::uri::Authority;
 
 /// The address of a server behind another one: `https://memory.example.org`.
@@ -19,9 +20,7 @@ impl PublicAddress {
         let authority = origin.split_once("://").and_then(|(_, rest)| rest.parse::<Authority>().ok());
         let authority = authority.filter(|authority| !authority.as_str().contains('@'));
         let Some(authority) = authority else {
-            return Err(Error::new(format!("{KEY}: expected an address without a path, found {text}")).hint(
-                "have the server before it pass on requests for the root, as https://memory.example.org",
-            ));
+            return Err(HttpFault::PublicAddress { key: KEY, found: text }.into());
         };
         // A browser leaves the usual port out.
         let usual = if origin.starts_with("https:") { ":443" } else { ":80" };

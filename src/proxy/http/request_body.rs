@@ -1,7 +1,8 @@
 //! Reads the body of a request, within its limits of length and time, and parses it as JSON.
 
-use super::response::{self, HttpResponse};
-use crate::error::{self, Error};
+use super::error::HttpFault;
+use super::response::{self, HttpResponse, OrResponse};
+use crate::error;
 use crate::record::{Object, utf8};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -50,18 +51,13 @@ pub(in crate::proxy) fn timed_out() -> HttpResponse {
     response::error(StatusCode::REQUEST_TIMEOUT, "timeout", "the body did not come in time")
 }
 
-/// The response to a body that breaks off.
-pub(in crate::proxy) fn ended_early() -> HttpResponse {
-    response::bad_request(&Error::new("the body ended early"))
-}
-
 /// Reads a body of at most `limit` bytes, each piece of which must arrive within `idle_timeout`. A body with
 /// a greater declared length is refused unread.
 pub(in crate::proxy) async fn read(
     body: Incoming,
     limit: usize,
     idle_timeout: Duration,
-) -> Result<Bytes, HttpResponse> {
+) -> OrResponse<Bytes> {
     let too_long = || {
         let mib = limit as f64 / f64::from(1 << 20);
         let text = format!("the body is longer than the limit of {mib} MiB (max_line_bytes)");
@@ -82,7 +78,7 @@ pub(in crate::proxy) async fn read(
                 bytes.extend_from_slice(piece);
             }
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => return Err(too_long()),
-            Ok(Some(Err(_))) => return Err(ended_early()),
+            Ok(Some(Err(_))) => return Err(response::bad_request(HttpFault::BodyEnded)),
             Err(_) => return Err(timed_out()),
         }
     }
@@ -105,6 +101,6 @@ pub(in crate::proxy) fn parse(bytes: &[u8]) -> error::Result<Object> {
 fn parse_with(bytes: &[u8], parse: impl Fn(&str) -> error::Result<Object>) -> error::Result<Object> {
     utf8(bytes).and_then(parse).map_err(|error| {
         let broken = serde_json::from_slice::<IgnoredAny>(bytes).err();
-        broken.map_or(error, |e| Error::new(format!("invalid JSON: {e}")))
+        broken.map_or(error, |source| HttpFault::InvalidJson { source }.into())
     })
 }

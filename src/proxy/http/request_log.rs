@@ -1,5 +1,6 @@
 //! Writes one line a request to standard error: its method, its path and its outcome, never its content.
 
+use super::error::HttpFault;
 use super::response::{self, DEGRADED_HEADER, HttpResponse, RECALLED_HEADER, TOKENS_HEADER};
 use crate::cli::Diagnostics;
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ impl std::str::FromStr for LogFormat {
         match word {
             "json" => Ok(LogFormat::Json),
             "text" => Ok(LogFormat::Text),
-            _ => Err(Error::new("expected json or text")),
+            _ => Err(HttpFault::LogFormat.into()),
         }
     }
 }

@@ -24,6 +24,8 @@ use tokio::sync::mpsc::Receiver;
 pub(in crate::proxy) type HttpBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 /// A response to a client.
 pub(in crate::proxy) type HttpResponse = Response<HttpBody>;
+/// A result, or the response that says why there is none.
+pub(in crate::proxy) type OrResponse<T = HttpResponse> = Result<T, HttpResponse>;
 
 /// The message of an error, kept in addition to its body, for clients of other APIs.
 #[derive(Clone)]
@@ -140,6 +142,7 @@ where
     B: hyper::body::Body<Data = Bytes, Error: std::error::Error + Send + Sync> + Send + 'static,
 {
     let mut response = Response::new(body.map_err(Into::into).boxed_unsync());
+    // The client of the provider has checked the status already.
     *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::OK);
     *response.headers_mut() = relay_headers::to_client(head.headers.clone());
     response.headers_mut().remove(CONTENT_LENGTH);
@@ -243,8 +246,8 @@ pub(in crate::proxy) fn for_anthropic(mut response: HttpResponse) -> HttpRespons
 }
 
 /// The response to a malformed request.
-pub(in crate::proxy) fn bad_request(error: &Error) -> HttpResponse {
-    self::error(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string())
+pub(in crate::proxy) fn bad_request(error: impl Into<Error>) -> HttpResponse {
+    self::error(StatusCode::BAD_REQUEST, "invalid_request", &error.into().to_string())
 }
 
 /// The response to a request that failed. A provider's refusal keeps its own status, and its body if the
@@ -256,7 +259,8 @@ pub(in crate::proxy) fn failure(failure: &Failure) -> HttpResponse {
     let response = match refusal {
         Some(body) => {
             let mut response = json(status, body.to_string() + "\n");
-            let (text, is_anthropic) = (failure.message.clone(), is_anthropic_error(body));
+            let is_anthropic = Object::parse(body).is_ok_and(|body| body.word("type") == Some("error"));
+            let text = failure.message.clone();
             response.extensions_mut().insert(ErrorMessage { text, is_anthropic });
             response
         }
@@ -266,11 +270,6 @@ pub(in crate::proxy) fn failure(failure: &Failure) -> HttpResponse {
         Some(headers) => with_provider_headers(response, headers),
         None => response,
     }
-}
-
-/// Whether an error has Anthropic's shape.
-fn is_anthropic_error(body: &str) -> bool {
-    Object::parse(body).is_ok_and(|body| body.word("type") == Some("error"))
 }
 
 /// Whether an error has OpenAI's shape: not every client reads others.

@@ -5,10 +5,11 @@
 //! reaches no provider, and the right that a request needs, its row in the audit and the shape of its errors
 //! follow from its route before it is answered, even if it is refused.
 
+use super::error::unexpected;
 use super::page_route::Page;
-use crate::error::{Error, Result};
+use super::query_parameters::decoded;
+use crate::error::Result;
 use crate::record::RequestScope;
-use percent_encoding::percent_decode_str;
 
 /// The number of messages that a command returns by default.
 const DEFAULT_COUNT: usize = 5;
@@ -178,9 +179,8 @@ fn backend(parts: &[&str]) -> Result<Route> {
 /// The route of a command, with the count that may follow its name.
 fn command(name: &str, count: Option<&&str>) -> Result<Route> {
     let Some(command) = Command::named(name) else { return Ok(Route::Unknown) };
-    let count = count.map_or(Ok(DEFAULT_COUNT), |count| {
-        count.parse().map_err(|_| Error::new(format!("{name}: expected a count, found {count}")))
-    });
+    let count = count
+        .map_or(Ok(DEFAULT_COUNT), |count| count.parse().map_err(|_| unexpected(name, "a count", count)));
     Ok(Route::Command(command, count?))
 }
 
@@ -207,11 +207,6 @@ fn named(partition: &str, instance: Option<&str>) -> Result<RequestScope> {
     let partition = decoded("partition", partition)?;
     let instance = instance.map(|name| decoded("instance", name)).transpose()?;
     RequestScope::named(Some(&partition), instance.as_deref())
-}
-
-fn decoded(what: &str, name: &str) -> Result<String> {
-    let text = percent_decode_str(name).decode_utf8();
-    text.map(|text| text.into_owned()).map_err(|_| Error::new(format!("{what}: is not UTF-8")))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Sends requests to providers unchanged, and their answers back as they arrive.
 
+use super::error::HttpFault;
 use super::relay_headers;
 use super::response::{self, HttpResponse};
 use crate::cli::Diagnostics;
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error;
 use crate::forward::{Failure, RetryPolicy};
 use crate::http::{Address, Client, RelayBody, RelayRequest, RequestBody, parse_retry_after};
 use crate::provider::{CallerKeys, Providers, Target};
@@ -33,7 +34,7 @@ impl Upstream {
         settings: &Settings,
         diagnostics: &Diagnostics,
         permits: &Arc<Semaphore>,
-    ) -> Result<Upstream> {
+    ) -> error::Result<Upstream> {
         Ok(Upstream {
             providers: Providers::new(settings)?,
             client: Client::new(settings).limited(permits),
@@ -42,7 +43,7 @@ impl Upstream {
     }
 
     /// The provider of a model. Fails if it has no address.
-    pub(in crate::proxy) fn target_of(&self, model: &str) -> std::result::Result<Target, Failure> {
+    pub(in crate::proxy) fn target_of(&self, model: &str) -> Result<Target, Failure> {
         Ok(self.providers.target(model)?)
     }
 
@@ -53,18 +54,18 @@ impl Upstream {
 
     /// The provider of a request that names no model: OpenAI if there is a key for it, else Ollama. Fails
     /// without an address.
-    pub(in crate::proxy) fn default_target(&self, keys: &CallerKeys) -> std::result::Result<Target, Failure> {
+    pub(in crate::proxy) fn default_target(&self, keys: &CallerKeys) -> Result<Target, Failure> {
         let openai = self.providers.by_name("openai")?;
         if openai.key(keys).is_ok() { Ok(openai) } else { self.ollama() }
     }
 
     /// Anthropic.
-    pub(in crate::proxy) fn anthropic(&self) -> std::result::Result<Target, Failure> {
+    pub(in crate::proxy) fn anthropic(&self) -> Result<Target, Failure> {
         Ok(self.providers.by_name("anthropic")?)
     }
 
     /// Ollama.
-    pub(in crate::proxy) fn ollama(&self) -> std::result::Result<Target, Failure> {
+    pub(in crate::proxy) fn ollama(&self) -> Result<Target, Failure> {
         Ok(self.providers.by_name("ollama")?)
     }
 
@@ -76,7 +77,7 @@ impl Upstream {
         address: &Address,
         keys: &CallerKeys,
         mut passing: RelayRequest<impl Into<RequestBody>>,
-    ) -> std::result::Result<Response<RelayBody>, Failure> {
+    ) -> Result<Response<RelayBody>, Failure> {
         let key = target.key(keys)?;
         let path = address.path().rsplit_once("/v1/").map_or(address.path(), |(_, path)| path).to_owned();
         let key = target.authorize(&path, key, keys, &mut passing.headers);
@@ -91,7 +92,7 @@ impl Upstream {
         address: &Address,
         keys: &CallerKeys,
         passing: RelayRequest,
-    ) -> std::result::Result<Response<RelayBody>, Failure> {
+    ) -> Result<Response<RelayBody>, Failure> {
         let key = target.key(keys)?;
         let send = || self.client.relay(address, key, target.headers(), passing.clone());
         let wait = |response: &Response<RelayBody>| {
@@ -134,24 +135,21 @@ impl Upstream {
     }
 
     /// Errors if a provider's address is the proxy's own.
-    pub(in crate::proxy) fn check_not_own(&self, own: SocketAddr) -> Result<()> {
+    pub(in crate::proxy) fn check_not_own(&self, own: SocketAddr) -> error::Result<()> {
         let same = |target: &Target| {
             target.address().port() == Some(own.port())
                 && (target.address().is_loopback()
                     || target.address().resolve().iter().any(|ip| is_own(*ip, own.ip())))
         };
         let Some(target) = self.all().into_iter().find(same) else { return Ok(()) };
-        let error = Error::new(format!(
-            "{} is at {}, which is rsv-proxy's own address",
-            target.title(),
-            target.address()
-        ));
-        Err(error.hint(match target.name() {
+        let help = match target.name() {
             "ollama" => "start Ollama on another port (OLLAMA_HOST=127.0.0.1:11435 ollama serve), then run: \
                          rsv-config set ollama_base_url http://127.0.0.1:11435"
                 .to_owned(),
             _ => format!("correct {}", target.address_setting()),
-        }))
+        };
+        let (provider, address) = (target.title().to_owned(), target.address().clone());
+        Err(HttpFault::OwnAddress { provider, address, help }.into())
     }
 }
 
@@ -172,7 +170,7 @@ pub(in crate::proxy) fn ollama_address(address: &Address, name: &str, query: Opt
 fn relay_result(
     target: &Target,
     wants_body: bool,
-    sent: std::result::Result<Response<RelayBody>, Failure>,
+    sent: Result<Response<RelayBody>, Failure>,
 ) -> HttpResponse {
     match sent {
         Ok(response) if wants_body && is_empty_refusal(&response) => {

@@ -4,12 +4,12 @@ use super::conversations::name;
 use super::page_request::PageRequest;
 use super::shown::Shown;
 use super::{account, actions, message};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::import;
 use crate::picture::escaped;
 use crate::proxy::http::Page;
 use crate::record::{Record, Role, Scope, Scopes, StoredRecord};
-use crate::store::{self, Select, Store, Walk};
+use crate::store::{self, Select, Store, StoreFault, Walk};
 use crate::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -108,7 +108,7 @@ fn first(store: &mut dyn Store, which: &Select) -> Result<MessagePage> {
             messages.push(record);
         }
         // Ends the walk.
-        if messages.len() > PAGE { Err(Error::new("")) } else { Ok(()) }
+        if messages.len() > PAGE { Err(StoreFault::Enough.into()) } else { Ok(()) }
     });
     let has_later = messages.len() > PAGE;
     if !has_later {

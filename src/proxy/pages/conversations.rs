@@ -16,7 +16,7 @@ use std::fmt::Write;
 const PAGE: usize = 50;
 
 /// The conversations that the caller may see.
-pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown> {
+pub(super) fn show(store: &mut dyn Store, request: &PageRequest, partition: &str) -> Result<Shown> {
     let mut all = store.summarize(&Select::messages(request.scopes()))?;
     all.sort_by(|a, b| key(b).cmp(&key(a)));
     if let Some(before) = request.parameter("before") {
@@ -27,7 +27,6 @@ pub(super) fn show(store: &mut dyn Store, request: &PageRequest) -> Result<Shown
     all.truncate(PAGE);
     let scopes: BTreeSet<Scope> = all.iter().map(|one| one.scope.clone()).collect();
     let titles = store::titles(store, &scopes)?;
-    let partition = request.partition().unwrap_or_default();
     let mut body = format!("<h1 dir=\"auto\">{}</h1>\n", escaped(partition));
     if all.is_empty() {
         body.push_str(&nothing_stored());

@@ -1,9 +1,10 @@
 //! Forgets a message, a turn or a conversation, as rsv-forget does.
 
 use super::PagesApi;
+use super::error::PageFault;
 use super::page_request::PageRequest;
 use super::shown::redirect;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::forget;
 use crate::proxy::http::{HttpResponse, Page, response};
 use crate::record::{ACCOUNT, MESSAGE, Scope, Scopes, TouchedRecords, kinds};
@@ -15,7 +16,7 @@ impl PagesApi {
     pub(super) async fn forget(&self, request: &PageRequest) -> HttpResponse {
         let Some(scope) = request.conversation() else { return self.missing(request) };
         let Some(which) = selected(request, &scope) else {
-            return response::bad_request(&Error::new("expected i, and one of id, trace and all"));
+            return response::bad_request(PageFault::NoSelection);
         };
         // A turn that waits to be stored may be of it.
         self.queue.settled(&scope).await;
@@ -36,13 +37,12 @@ impl PagesApi {
                 response::touching(redirect(&address), removed)
             }
             Ok((None, _)) => self.missing(request),
-            Err(error) => self.shell.failed(StatusCode::SERVICE_UNAVAILABLE, Page::Forget, request, &error),
+            Err(error) => self.shell.failed(StatusCode::SERVICE_UNAVAILABLE, Page::Forget, request, error),
         }
     }
 
     fn missing(&self, request: &PageRequest) -> HttpResponse {
-        let error = Error::new("There is nothing here, or it was forgotten.");
-        self.shell.failed(StatusCode::NOT_FOUND, Page::Forget, request, &error)
+        self.shell.failed(StatusCode::NOT_FOUND, Page::Forget, request, PageFault::Missing)
     }
 }
 

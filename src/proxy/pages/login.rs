@@ -21,6 +21,7 @@ impl PagesApi {
             Ok(form) => form,
             Err(refusal) => return refusal,
         };
+        // A token that is not UTF-8 is as wrong as none.
         let value = |name| parameter(&form, name).ok().flatten().unwrap_or_default();
         let to = Some(value("to")).filter(|to| is_below(to, &request.home())).unwrap_or(request.home());
         let caller = match guard.caller_with(value("token").trim(), request.now) {

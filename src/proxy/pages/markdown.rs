@@ -125,6 +125,7 @@ impl Writer {
     }
 
     fn end(&mut self, tag: TagEnd) {
+        // The parser closes what it has opened.
         let end = self.open.pop().unwrap_or_default();
         self.out.push_str(&end);
         match tag {

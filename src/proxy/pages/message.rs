@@ -43,7 +43,7 @@ fn origin(message: &StoredRecord) -> String {
 /// The tools that a message calls.
 fn calls(message: &StoredRecord) -> String {
     let calls = message.members.valid_objects("tool_calls").unwrap_or_default();
-    let name = |call: &Object| call.object("function").ok()??.text("name").ok()?;
+    let name = |call: &Object| call.valid_object("function")?.valid_text("name");
     let names: Vec<String> = calls.iter().filter_map(name).map(|name| escaped(&name)).collect();
     if names.is_empty() {
         String::new()

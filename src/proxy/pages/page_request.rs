@@ -2,8 +2,8 @@
 
 use crate::access::{Caller, Right};
 use crate::cli;
-use crate::error::{Error, Result};
-use crate::proxy::http::{Page, all_parameters};
+use crate::error::Result;
+use crate::proxy::http::{Page, all_parameters, unexpected};
 use crate::proxy::visibility::{Visibility, visible_to};
 use crate::record::{Reach, RequestScope, Scope, Scopes, time};
 use crate::store::Store;
@@ -50,7 +50,7 @@ impl PageRequest {
             .iter()
             .find(|(name, value)| NUMBERS.contains(&name.as_str()) && value.parse::<u32>().is_err())
         {
-            return Err(Error::new(format!("{name}: expected a number, found {value}")));
+            return Err(unexpected(name, "a number", value));
         }
         let prefix = in_path.map(prefix).unwrap_or_default();
         let (zone, caller) = (cli::zone(), Caller::Owner);
@@ -200,6 +200,7 @@ impl PageRequest {
 
     /// The day of a time: `Saturday, 21 November 2026`.
     pub(super) fn day(&self, ms: i64) -> String {
+        // The times of records are within its range.
         let time = Timestamp::from_millisecond(ms).unwrap_or_default().to_zoned(self.zone.clone());
         time.strftime("%A, %-d %B %Y").to_string()
     }

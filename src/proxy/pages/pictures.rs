@@ -38,6 +38,7 @@ pub(super) fn graph(
     partition: &str,
     settings: &Settings,
 ) -> Result<Shown> {
+    // Where the partition decides, the farther reach: the picture must lack no link.
     let reach = synapse::reach(settings).unwrap_or(Reach::Partition);
     let options = GraphOptions { nodes: NODES, keep_isolated: false, reach };
     let graph = Graph::read(store, &Select::messages(request.scopes()), &options)?;

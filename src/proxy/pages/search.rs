@@ -4,11 +4,11 @@ use super::conversations::name;
 use super::message::beginning;
 use super::page_request::PageRequest;
 use super::shown::Shown;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::import;
 use crate::picture::{attribute, escaped};
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::http::Page;
+use crate::proxy::http::{Page, unexpected};
 use crate::proxy::worker::SharedEmbedder;
 use crate::record::{DOCUMENT, Hit, MEMORY, MESSAGE, RecordKind, Role, Scope, Scopes, StoredRecord, URI};
 use crate::search::{self, Ranking, Request, Searcher};
@@ -87,6 +87,7 @@ impl Filters {
         let text = |name| request.parameter(name).unwrap_or_default().to_owned();
         Filters {
             question: text("q"),
+            // A kind that there is not, as of another release, is all of them.
             kind: Some(text("kind")).filter(|kind| is_known(kind)).unwrap_or_default(),
             source: text("source").trim().to_lowercase(),
             from: text("from"),
@@ -104,7 +105,7 @@ impl Filters {
             let day: Option<Date> = text.parse().ok();
             let day = day.and_then(|day| day.checked_add(days.days()).ok());
             let day = day.and_then(|day| day.to_zoned(request.zone.clone()).ok());
-            let none = || Error::new(format!("{name}: expected a day such as 2026-11-21, found {text}"));
+            let none = || unexpected(name, "a day such as 2026-11-21", text);
             day.map(|day| day.timestamp().as_millisecond()).ok_or_else(none)
         };
         let when = |name, text: &str, days| {

@@ -1,6 +1,7 @@
 //! The frame of all pages: the way to the others, the form of a search, and the headers by which a
 //! browser runs nothing but the script of the page, and loads nothing from elsewhere.
 
+use super::error::PageFault;
 use super::page_request::PageRequest;
 use super::shown::{Content, Shown, redirect};
 use crate::error::{Error, Result};
@@ -55,11 +56,8 @@ impl Shell {
             Ok(Shown::Whole { html, policy }) => {
                 with_headers(StatusCode::OK, "text/html; charset=utf-8", html, &policy)
             }
-            Ok(Shown::Missing) => {
-                let error = Error::new("There is nothing here, or it was forgotten.");
-                self.failed(StatusCode::NOT_FOUND, page, request, &error)
-            }
-            Err(error) => self.failed(StatusCode::SERVICE_UNAVAILABLE, page, request, &error),
+            Ok(Shown::Missing) => self.failed(StatusCode::NOT_FOUND, page, request, PageFault::Missing),
+            Err(error) => self.failed(StatusCode::SERVICE_UNAVAILABLE, page, request, error),
         }
     }
 
@@ -69,8 +67,9 @@ impl Shell {
         status: StatusCode,
         page: Page,
         request: &PageRequest,
-        error: &Error,
+        error: impl Into<Error>,
     ) -> HttpResponse {
+        let error = error.into();
         let title = match status {
             StatusCode::NOT_FOUND => "Not found",
             StatusCode::FORBIDDEN => "Not allowed",
@@ -203,6 +202,7 @@ fn log_out(request: &PageRequest) -> String {
 fn with_headers(status: StatusCode, content_type: &'static str, body: String, policy: &str) -> HttpResponse {
     let mut response = response::typed(status, content_type, body);
     let headers = response.headers_mut();
+    // One that could not be a header must forbid all.
     let policy = HeaderValue::from_str(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
     headers.insert(CONTENT_SECURITY_POLICY, policy);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

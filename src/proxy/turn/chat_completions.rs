@@ -6,7 +6,7 @@ use super::pipeline::{TurnOutcome, TurnPipeline};
 use super::streamed;
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, response};
-use crate::proxy::worker::{Precedence, degraded};
+use crate::proxy::worker::Precedence;
 use hyper::StatusCode;
 use std::sync::Arc;
 
@@ -31,10 +31,8 @@ impl ChatApi {
             self.complete_whole(request, client).await
         };
         let Some((mut response, report)) = answered else { return response::cut_short() };
-        let (account, storing) =
-            (report.as_ref().map(|report| &report.account), self.pipeline.storing_degraded());
-        let degraded = degraded::judge_turn(account, storing, Precedence::Recall);
-        memory_headers::set(&mut response, report.as_ref(), degraded, mode);
+        let storing = self.pipeline.storing_degraded();
+        memory_headers::set(&mut response, report.as_ref(), storing, Precedence::Recall, mode);
         response
     }
 

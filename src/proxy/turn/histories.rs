@@ -4,11 +4,12 @@
 //! the request.
 
 use crate::api::Request;
+use crate::proxy::lock::locked;
 use crate::record::Scope;
 use rustc_hash::FxHasher;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The most sessions that are known.
 const MAX_SESSIONS: usize = 1024;
@@ -56,7 +57,8 @@ impl Histories {
             let all = digests(0);
             all[..messages.saturating_sub(1)].iter().any(|message| last.last.contains(message))
         };
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Held until the request is known: two of a session at once must not both be compared with the last.
+        let mut known = locked(&self.0);
         if known.len() >= MAX_SESSIONS {
             known.clear();
         }

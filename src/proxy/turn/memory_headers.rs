@@ -5,11 +5,12 @@ use crate::enrich::{Degraded, Enriched};
 use crate::proxy::http::response::{
     DEGRADED_HEADER, HttpResponse, RECALLED_HEADER, TOKENS_HEADER, set_header, set_trace,
 };
+use crate::proxy::worker::{Precedence, degraded};
 use crate::record::Account;
 
 /// The account of a turn's enrichment, and its trace.
 pub(super) struct TurnReport {
-    pub(super) account: Account,
+    account: Account,
     trace_id: String,
 }
 
@@ -22,18 +23,19 @@ impl TurnReport {
 }
 
 /// Sets the headers of a turn: the account of its enrichment, if it came so far, why memory is degraded, and
-/// its mode. The response remembers the trace.
+/// its mode. `storing` says why turns cannot be stored. The response remembers the trace.
 pub(super) fn set(
     response: &mut HttpResponse,
     report: Option<&TurnReport>,
-    degraded: Option<Degraded>,
+    storing: Option<Degraded>,
+    precedence: Precedence,
     mode: MemoryMode,
 ) {
     if let Some(report) = report {
         set_account(response, &report.account);
         set_trace(response, &report.trace_id);
     }
-    if let Some(reason) = degraded {
+    if let Some(reason) = degraded::judge_turn(report.map(|report| &report.account), storing, precedence) {
         set_header(response, DEGRADED_HEADER, &reason.to_string());
     }
     set_mode(response, mode);

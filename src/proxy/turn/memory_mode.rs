@@ -3,7 +3,8 @@
 
 use crate::access::{Caller, Right};
 use crate::config::Settings;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::proxy::http::unexpected;
 use crate::record::Scope;
 use hyper::HeaderMap;
 
@@ -45,9 +46,8 @@ impl MemoryMode {
             return Ok(MemoryMode::Full);
         };
         let mode = MODE_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
-        mode.map(|(_, mode)| *mode).ok_or_else(|| {
-            Error::new(format!("{MEMORY_HEADER}: expected full or readonly or store or off, found {word}"))
-        })
+        let unknown = || unexpected(MEMORY_HEADER, "full or readonly or store or off", &word);
+        mode.map(|(_, mode)| *mode).ok_or_else(unknown)
     }
 
     /// The part of it that a caller may have.

@@ -16,9 +16,9 @@ use crate::http::{Body, Decoder, RelayBody, RelayRequest, RequestBody, RequestEr
 use crate::provider::CallerKeys;
 use crate::provider::Target;
 use crate::proxy::config::ProxyConfig;
-use crate::proxy::http::{HttpBody, HttpResponse, Upstream, relay_headers, response, upstream};
+use crate::proxy::http::{HttpBody, HttpResponse, OrResponse, Upstream, relay_headers, response, upstream};
 use crate::proxy::metrics::TurnStep;
-use crate::proxy::worker::{Precedence, Purse, degraded};
+use crate::proxy::worker::{Precedence, Purse};
 use crate::record::Object;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
@@ -56,21 +56,19 @@ impl OllamaApi {
         OllamaApi { config: config.clone(), upstream: upstream.clone(), pipeline: pipeline.clone() }
     }
 
-    /// Runs a turn. `chat` has the whole body, of which enrichment gets its part.
+    /// Runs a turn. `chat` has the whole body, of which enrichment gets its part. Errors with the response if
+    /// that is malformed.
     pub(in crate::proxy) async fn turn(
         &self,
         mut chat: ChatRequest,
         request: OllamaRequest<'_>,
-    ) -> HttpResponse {
+    ) -> OrResponse {
         let method = request.method;
         let body = chat.body.clone();
-        let translated = match method.to_chat_request(&body) {
-            Ok(translated) => translated,
-            Err(error) => return response::bad_request(&error),
-        };
+        let translated = method.to_chat_request(&body).map_err(response::bad_request)?;
         let mode = chat.mode;
         let Some(translated) = translated.filter(|_| mode != MemoryMode::Off) else {
-            return self.relay(method.name(), request.head, request.bytes, chat.purse).await;
+            return Ok(self.relay(method.name(), request.head, request.bytes, chat.purse).await);
         };
         chat.body = translated;
         if method == OllamaMethod::Generate {
@@ -87,11 +85,9 @@ impl OllamaApi {
             }
             Err(failure) => (response::failure(&failure), None),
         };
-        let (account, storing) =
-            (report.as_ref().map(|report| &report.account), self.pipeline.storing_degraded());
-        let degraded = degraded::judge_turn(account, storing, Precedence::Storing);
-        memory_headers::set(&mut response, report.as_ref(), degraded, mode);
-        response
+        let storing = self.pipeline.storing_degraded();
+        memory_headers::set(&mut response, report.as_ref(), storing, Precedence::Storing, mode);
+        Ok(response)
     }
 
     async fn answer(
@@ -224,6 +220,7 @@ impl Recorder {
         }
         forward::read_answer(&self.target, self.method.answer_member(), &Body { bytes, cut }, None)?;
         if let Some(stored) = self.record(&sent, BodyEnd::Ended).after {
+            // The answer does not depend on whether it was stored.
             let _ = stored.await;
         }
         let mut response = response::json(head.status, sent);
@@ -282,7 +279,8 @@ impl Recorder {
     }
 }
 
-/// A refusal of Ollama's: unchanged if its clients can read it, else worded by the proxy.
+/// A refusal of Ollama's: unchanged if its clients can read it; else, as if it is too long, breaks off or
+/// cannot be decoded, worded by the proxy.
 async fn refusal(target: &Target, answered: Response<RelayBody>) -> Result<HttpResponse, Failure> {
     let (head, body) = answered.into_parts();
     let encoding = head.headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());

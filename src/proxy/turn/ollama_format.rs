@@ -135,6 +135,7 @@ impl OllamaMethod {
         if self == OllamaMethod::Chat {
             return Ok(sent);
         }
+        // The last message is that of the prompt.
         let user = Request::parse(sent)?.messages.pop().map(|user| chat::text(&user)).unwrap_or_default();
         let mut sent = body.clone();
         sent.take("rsv");
@@ -163,7 +164,7 @@ impl OllamaMethod {
     }
 
     /// The answer of Ollama, whole or in pieces, as one response in OpenAI's format, and whether its end is
-    /// missing, as it is after an error.
+    /// missing, as it is after an error. A part of another shape is left out, which the client gets.
     pub(super) fn to_response(self, bytes: &[u8]) -> (Object, bool) {
         let (mut text, mut thinking, mut calls) =
             (GrowingText::default(), GrowingText::default(), Vec::new());
@@ -183,6 +184,7 @@ impl OllamaMethod {
                 break;
             }
             if piece.done.0 == Some(true) {
+                // Older releases of Ollama give no reason.
                 reason = Some(piece.done_reason.0.unwrap_or_else(|| "stop".to_owned()));
             }
         }
@@ -194,13 +196,14 @@ impl OllamaMethod {
     }
 }
 
-/// The context window that a request itself sets, and its reserve for the answer, as settings.
+/// The context window that a request itself sets, and its reserve for the answer, as settings. What is no
+/// number of tokens is for Ollama to refuse.
 pub(super) fn window_overrides(body: &Object) -> Vec<Override> {
     let options = body.valid_object("options").unwrap_or_default();
     let model = quote(&body.valid_text("model").unwrap_or_default());
     let set = [("num_ctx", "max_context_tokens"), ("num_predict", "reserve_tokens")].into_iter();
     let set = set.filter_map(|(option, setting)| {
-        let tokens = options.integer(option).ok()?.filter(|tokens| *tokens > 0)?;
+        let tokens = options.valid_integer(option).filter(|tokens| *tokens > 0)?;
         let key = format!("models.{model}.{setting}");
         Some(Override { key, source: option, value: tokens.to_string() })
     });
@@ -225,11 +228,8 @@ pub(super) fn ends_in_error(pieces: &[u8]) -> bool {
 /// Whether a piece, as a line, is an error, which ends an answer.
 pub(super) fn is_error(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"\"error\"").is_some()
-        && Object::parse_bytes(line).is_ok_and(|piece| reports_error(&piece))
-}
-
-fn reports_error(piece: &Object) -> bool {
-    piece.get("error").is_some_and(|error| error != "null")
+        && Object::parse_bytes(line)
+            .is_ok_and(|piece| piece.get("error").is_some_and(|error| error != "null"))
 }
 
 fn message(role: &str, text: &str) -> Object {

@@ -5,7 +5,7 @@ use super::memory_headers;
 use super::memory_mode::MemoryMode;
 use super::metered::Metered;
 use crate::api::Api;
-use crate::proxy::http::{HttpResponse, Upstream, relay_headers, request_body, response};
+use crate::proxy::http::{OrResponse, Upstream, relay_headers, request_body, response};
 use crate::record::Object;
 use bytes::Bytes;
 use hyper::header::ACCEPT_ENCODING;
@@ -24,7 +24,8 @@ impl Passthrough {
     }
 
     /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the
-    /// model's and the member `rsv`. `named` has the model and `rsv`.
+    /// model's and the member `rsv`. `named` has the model and `rsv`. Errors with the response if there is no
+    /// provider, or the body must be read and cannot be.
     pub(in crate::proxy) async fn relay(
         &self,
         name: &str,
@@ -32,23 +33,17 @@ impl Passthrough {
         named: Object,
         bytes: Bytes,
         Requester { keys, purse, .. }: &Requester,
-    ) -> HttpResponse {
+    ) -> OrResponse {
         let model = named.valid_text("model").filter(|model| !model.is_empty());
         let target = match model.as_deref().or(name.strip_prefix("models/")) {
             Some(model) => self.upstream.target_of(model),
             None if name.starts_with(Api::Messages.path()) => self.upstream.anthropic(),
             None => self.upstream.default_target(keys),
         };
-        let target = match target {
-            Ok(target) => target,
-            Err(failure) => return response::failure(&failure),
-        };
+        let target = target.map_err(|failure| response::failure(&failure))?;
         let is_renamed = model.is_some_and(|model| model != target.model);
         let bytes = if is_renamed || named.has("rsv") {
-            let mut body = match request_body::parse(&bytes) {
-                Ok(body) => body,
-                Err(error) => return response::bad_request(&error),
-            };
+            let mut body = request_body::parse(&bytes).map_err(response::bad_request)?;
             // It names a scope, and is sent to nobody else.
             body.take("rsv");
             if is_renamed {
@@ -73,10 +68,10 @@ impl Passthrough {
             _ => self.upstream.relay(&target, target.sibling(name, query), keys, passing).await,
         };
         memory_headers::set_mode(&mut response, MemoryMode::Off);
-        match metered {
+        Ok(match metered {
             Some(metered) => metered.answered(response),
             None => response,
-        }
+        })
     }
 }
 

@@ -11,21 +11,23 @@ use super::stored_attempts::StoredAttempts;
 use crate::api::Request;
 use crate::config::Settings;
 use crate::enrich::{self, CutPart, Degraded, Enriched, RequestIdentity, Schedule};
-use crate::error::{Error, Result};
+use crate::error;
 use crate::forward::{Caller, Failure, Forwarder, Stream};
 use crate::http::HeaderMap;
 use crate::ingest::Options;
 use crate::provider::ServedWindows;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::http::BYTES;
 use crate::proxy::metrics::{TurnStep, TurnTimer};
 use crate::proxy::worker::{
     AutoCommit, BlockingPool, PendingGuard, Purse, QueuedTurn, SharedEmbedder, StorePool, StoreQueue,
+    WorkerFault,
 };
 use crate::record::{Object, RequestScope, Scope};
 use std::borrow::Cow;
 use std::mem::take;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// The result of a turn whose answer comes whole.
@@ -33,7 +35,7 @@ pub(super) struct TurnOutcome {
     /// The report on its enrichment, if the turn came so far.
     pub(super) report: Option<TurnReport>,
     /// The provider's headers and the line of the answer.
-    pub(super) answer: std::result::Result<(HeaderMap, Vec<u8>), Failure>,
+    pub(super) answer: Result<(HeaderMap, Vec<u8>), Failure>,
 }
 
 /// A turn from its beginning until its answer is kept.
@@ -134,7 +136,7 @@ impl TurnPipeline {
     pub(in crate::proxy) async fn begin(
         self: &Arc<TurnPipeline>,
         mut request: ChatRequest,
-    ) -> std::result::Result<(ActiveTurn, Enriched), Failure> {
+    ) -> Result<(ActiveTurn, Enriched), Failure> {
         // A client must not choose a scope or an account.
         request.body.take("rsv");
         let mut body = match request.parsed.take() {
@@ -191,7 +193,7 @@ impl TurnPipeline {
     }
 
     /// The settings for a request, with its own overrides. Fails if one of these is invalid.
-    fn settings_of(&self, request: &ChatRequest) -> Result<Cow<'_, Settings>> {
+    fn settings_of(&self, request: &ChatRequest) -> error::Result<Cow<'_, Settings>> {
         let ProxyConfig { settings, chat_settings, .. } = &*self.config;
         let mut settings = Cow::Borrowed(if request.is_session { chat_settings } else { settings });
         for one in &request.overrides {
@@ -204,30 +206,18 @@ impl TurnPipeline {
     }
 
     /// The second step where the answer is streamed: asks the provider. Fails unless it accepts.
-    pub(in crate::proxy) async fn stream(
-        &self,
-        line: Object,
-        caller: &Caller,
-    ) -> std::result::Result<Stream, Failure> {
+    pub(in crate::proxy) async fn stream(&self, line: Object, caller: &Caller) -> Result<Stream, Failure> {
         let asked = self.forwarder.stream(line, caller, &self.config.clock);
         self.config.metrics.timed(TurnStep::Provider, asked).await
     }
 
     /// The second step where the answer comes whole: asks the provider. Fails if it cannot be reached or
     /// refuses, or its answer is invalid.
-    pub(in crate::proxy) async fn answer(
-        &self,
-        line: Object,
-        caller: &Caller,
-    ) -> std::result::Result<Object, Failure> {
+    pub(in crate::proxy) async fn answer(&self, line: Object, caller: &Caller) -> Result<Object, Failure> {
         Ok(self.whole(line, caller).await?.0)
     }
 
-    async fn whole(
-        &self,
-        line: Object,
-        caller: &Caller,
-    ) -> std::result::Result<(Object, HeaderMap), Failure> {
+    async fn whole(&self, line: Object, caller: &Caller) -> Result<(Object, HeaderMap), Failure> {
         let asked = self.forwarder.whole(line, caller, &self.config.clock);
         self.config.metrics.timed(TurnStep::Provider, asked).await
     }
@@ -299,9 +289,9 @@ impl TurnPipeline {
         scope: &Scope,
         first: Option<TurnIdentity>,
         options: enrich::Options,
-    ) -> std::result::Result<Enriched, Failure> {
+    ) -> Result<Enriched, Failure> {
         let (since, awaited) = (Instant::now(), Arc::new(()));
-        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let limit = self.config.memory_timeout();
         let job = RecallJob {
             recaller: self.recaller.clone(),
             scope: scope.clone(),
@@ -332,7 +322,7 @@ impl TurnPipeline {
         let prepared = prepared.await;
         // While it lives, the work of this recall has a reader; a client that leaves drops it earlier.
         drop(awaited);
-        let prepared = prepared.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))?;
+        let prepared = prepared.unwrap_or_else(|_| Err(WorkerFault::Panicked.into()))?;
         Ok(prepared.place()?)
     }
 }
@@ -344,11 +334,7 @@ fn spent(rsv: &Object, response: &Object) -> u64 {
     let number = |name| account.valid_integer(name).and_then(|number| u64::try_from(number).ok());
     let request = number("prompt_tokens").or(number("counted")).unwrap_or_default();
     let bytes = response.get("choices").map_or(0, str::len) as u64;
-    request.saturating_add(number("completion_tokens").unwrap_or(bytes / BYTES_OF_TOKEN))
+    request.saturating_add(number("completion_tokens").unwrap_or(bytes / BYTES))
 }
-
-/// The bytes of a token of an answer whose tokens are not reported.
-const BYTES_OF_TOKEN: u64 = 4;
-
 /// The greatest number of requests whose tokens are counted at the same time.
 const MAX_PREPARING: usize = 2;

@@ -3,15 +3,16 @@
 use super::retry_dedup::TurnIdentity;
 use crate::api::Request;
 use crate::enrich::{self, Begun, Degraded, Memory, RecallStep, Recalled, Schedule, Turn};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::provider::ServedWindows;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::metrics::TurnStep;
-use crate::proxy::worker::{BlockingPool, SharedEmbedder, StorePool, degraded};
+use crate::proxy::worker::{BlockingPool, SharedEmbedder, StorePool, WorkerFault, degraded};
 use crate::record::{Clock, Scope};
 use crate::search::LinkNewest;
 use crate::store::{QuestionVector, Store};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// The time after which a vector that is not made yet takes its time.
@@ -52,7 +53,7 @@ impl RecallJob {
         recaller.config.diagnostics.note(format_args!("{reason}; the request continues without memory"));
         let job = self.clone();
         let begun = recaller.blocking.spawn(move || job.begin_with(Err(reason), request));
-        begun.await.unwrap_or_else(|_| Err(Error::new("a task of the proxy panicked")))
+        begun.await.unwrap_or_else(|_| Err(WorkerFault::Panicked.into()))
     }
 
     fn begin_with(
@@ -147,8 +148,4 @@ impl RecallJob {
             is_awaited: &is_awaited,
         })
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

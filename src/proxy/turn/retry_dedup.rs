@@ -2,12 +2,13 @@
 //! are equal in folded form are the same turn until a client has received its answer. Such a turn keeps its
 //! trace id and its timestamp, so that the user's message is stored once.
 
+use crate::proxy::lock::locked;
 use crate::record::{Content, DUPLICATE_WINDOW, Object, Scope};
 use rustc_hash::FxHasher;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// The number of turns that are remembered.
@@ -57,10 +58,6 @@ impl UnansweredTurn {
 }
 
 impl RetryDedup {
-    fn turns(&self) -> MutexGuard<'_, HashMap<TurnKey, UnansweredTurn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins an attempt at a turn with these messages, of the caller whose token has this name.
     pub(super) fn begin(&self, scope: &Scope, token: Option<&str>, messages: &[Cow<Object>]) -> Attempt {
         let mut hash = FxHasher::default();
@@ -68,12 +65,13 @@ impl RetryDedup {
         for message in messages {
             // So that it is known where the next one begins.
             hash.write_usize(message.iter().count());
+            // A provider refuses what is no content, so that no turn comes of it.
             let content = Content::from_message(message).unwrap_or(Content::Null);
             message.iter().filter(|(name, _)| *name != "content").for_each(|member| member.hash(&mut hash));
             content.folded().hash(&mut hash);
         }
         let key = TurnKey { scope: scope.clone(), hash: hash.finish() };
-        let mut turns = self.turns();
+        let mut turns = locked(&self.0);
         if turns.len() >= MAX_TURNS {
             turns.retain(|_, turn| turn.last_attempt.elapsed() < DUPLICATE_WINDOW);
         }
@@ -91,24 +89,26 @@ impl RetryDedup {
 
     /// Remembers the identity of a turn, unless an earlier attempt has given it one.
     pub(super) fn identify(&self, attempt: &Attempt, trace_id: &str, timestamp: i64) {
-        if let Some(turn) = self.turns().get_mut(&attempt.key) {
+        if let Some(turn) = locked(&self.0).get_mut(&attempt.key) {
             turn.identity.get_or_insert_with(|| TurnIdentity { trace_id: trace_id.to_owned(), timestamp });
         }
     }
 
     /// Forgets a turn whose answer a client has received: the same messages are a new turn from now on.
     pub(super) fn mark_answered(&self, attempt: &Attempt) {
-        self.turns().remove(&attempt.key);
+        locked(&self.0).remove(&attempt.key);
     }
 
     /// Remembers that part of an answer is stored. Returns whether an earlier attempt has stored one.
     pub(super) fn mark_partial(&self, attempt: &Attempt) -> bool {
-        self.turns().get_mut(&attempt.key).is_some_and(|turn| std::mem::replace(&mut turn.has_partial, true))
+        locked(&self.0)
+            .get_mut(&attempt.key)
+            .is_some_and(|turn| std::mem::replace(&mut turn.has_partial, true))
     }
 
     /// Whether a later attempt has begun, or one was answered.
     pub(super) fn is_superseded(&self, attempt: &Attempt) -> bool {
-        self.turns().get(&attempt.key).is_none_or(|turn| turn.attempts > attempt.number)
+        locked(&self.0).get(&attempt.key).is_none_or(|turn| turn.attempts > attempt.number)
     }
 }
 
@@ -150,6 +150,6 @@ mod tests {
         for number in 0..=MAX_TURNS {
             dedup.begin(&scope, None, &asking(&number.to_string()));
         }
-        assert!(dedup.turns().len() <= MAX_TURNS);
+        assert!(locked(&dedup.0).len() <= MAX_TURNS);
     }
 }

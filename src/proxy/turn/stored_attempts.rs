@@ -82,7 +82,8 @@ impl StoredAttempts {
         found.map(|account| TurnIdentity { trace_id: account.trace_id, timestamp: account.timestamp })
     }
 
-    /// Whether the turn of a trace has this answer already.
+    /// Whether the turn of a trace has this answer already; not, if the store fails: it is better to store an
+    /// answer twice than to lose it.
     pub(super) async fn has_answer(&self, scope: &Scope, trace_id: &str, response: &Object) -> bool {
         let Ok(Some(answer)) = api::answer(response, false).and_then(|answer| answer.text("content")) else {
             return false;
@@ -103,7 +104,7 @@ impl StoredAttempts {
         &self,
         work: impl FnOnce(&mut dyn crate::store::Store) -> Result<T> + Send + 'static,
     ) -> Option<T> {
-        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(std::time::Duration::MAX);
+        let limit = self.config.memory_timeout();
         match tokio::time::timeout(limit, self.stores.with_store(work)).await {
             Ok(Ok(found)) => Some(found),
             Ok(Err(error)) => {

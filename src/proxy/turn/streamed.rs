@@ -4,7 +4,7 @@
 use super::chat_request::ChatRequest;
 use super::memory_headers::TurnReport;
 use super::pipeline::{ActiveTurn, TurnPipeline};
-use crate::forward::{Event, Failure, Stream, StreamPiece};
+use crate::forward::{Event, Failure, Stream};
 use crate::proxy::config::ProxyConfig;
 use crate::proxy::http::{HttpResponse, response};
 use crate::record::Object;
@@ -14,7 +14,6 @@ use futures_util::stream::poll_fn;
 use http_body_util::StreamBody;
 use hyper::StatusCode;
 use hyper::body::Frame;
-use std::fmt;
 use std::sync::Arc;
 use tokio::sync::mpsc::{Sender, channel};
 
@@ -22,16 +21,9 @@ use tokio::sync::mpsc::{Sender, channel};
 const BUFFERED_PIECES: usize = 16;
 
 /// The stream ended before its end.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the answer broke off")]
 pub(super) struct BrokenStream;
-
-impl std::error::Error for BrokenStream {}
-
-impl fmt::Display for BrokenStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the answer broke off")
-    }
-}
 
 /// Runs a turn. Returns the response, which is sent as the answer arrives, and what memory did. `client`
 /// lives as long as the client waits.
@@ -124,7 +116,9 @@ impl Relay {
                 }
             };
             match piece {
-                Some(Ok(piece)) if stores_first && (!last.is_empty() || is_end(&piece)) => {
+                Some(Ok(piece))
+                    if stores_first && (!last.is_empty() || piece.events.iter().any(Event::is_last)) =>
+                {
                     last.push(Ok(piece.bytes));
                 }
                 Some(Ok(piece)) => {
@@ -148,12 +142,7 @@ impl Relay {
     }
 }
 
-/// Whether an answer ends in this piece.
-fn is_end(piece: &StreamPiece) -> bool {
-    piece.events.iter().any(Event::is_last)
-}
-
-/// A whole answer as the events of a stream: one chunk, and the end.
+/// A whole answer of rsv's own, which has choices, as the events of a stream: one chunk, and the end.
 fn as_events(answer: &Object) -> String {
     let mut chunk = answer.clone();
     chunk.take("rsv");

@@ -159,6 +159,7 @@ where
             }
             match ready!(Pin::new(&mut self.inner).poll_frame(context)) {
                 Some(Ok(frame)) => {
+                    // Trailers, which hold nothing of an answer, are dropped.
                     let piece = self.pass(frame.into_data().unwrap_or_default());
                     if !piece.is_empty() {
                         return Poll::Ready(Some(Ok(Frame::data(piece))));

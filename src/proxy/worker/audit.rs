@@ -5,15 +5,17 @@
 //! then, or for which there is no room meanwhile, are counted and reported.
 
 use super::blocking_pool::BlockingPool;
+use super::error::WorkerFault;
 use super::store_pool::StorePool;
 use crate::error::{Error, Result};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::record::{AuditRow, id};
 use crate::store::Store;
 use crate::text::counted;
 use std::collections::VecDeque;
 use std::process;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -46,7 +48,8 @@ pub(in crate::proxy) struct AuditQueue {
     written: Notify,
     /// There are enough rows for a batch, or the proxy ends.
     wake: Condvar,
-    /// The connection by which rows are written, unless the last write failed. Held without `state`.
+    /// The connection by which rows are written, unless the last write failed. Held for a whole write,
+    /// without `state`: else a slow disk would stop the requests.
     connection: Mutex<Option<Box<dyn Store>>>,
 }
 
@@ -87,10 +90,6 @@ impl AuditQueue {
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, AuditState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether there is an audit.
     pub(in crate::proxy) fn is_on(&self) -> bool {
         self.is_on
@@ -101,15 +100,14 @@ impl AuditQueue {
         if !self.is_on {
             return;
         }
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if state.waiting.len() >= MAX_ROWS {
             state.lost += 1;
             let is_first = !std::mem::replace(&mut state.is_full, true);
             drop(state);
             self.config.metrics.lost_audit_rows.inc();
             if is_first {
-                let error = Error::new("rows of the audit are lost: too many wait for the store");
-                self.config.diagnostics.fault(&error);
+                self.config.diagnostics.fault(&WorkerFault::AuditFull.into());
             }
             return;
         }
@@ -129,20 +127,19 @@ impl AuditQueue {
     /// Waits until all rows are written, within bounds. Returns the number of rows that were lost since the
     /// beginning.
     pub(in crate::proxy) async fn finish(&self) -> u64 {
-        self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
+        locked(&self.state).deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
         self.wake.notify_all();
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.settled()).await;
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let lost = std::mem::take(&mut state.waiting).len() as u64;
         state.lost += lost;
         let (total, reason) = (state.lost, state.last_error.take());
         drop(state);
         self.config.metrics.lost_audit_rows.inc_by(lost);
         if lost > 0 {
-            let reason =
-                reason.unwrap_or_else(|| "rsv-proxy stopped before they could be written".to_owned());
-            let text = format!("{} of the audit: {reason}", counted(lost, "lost row"));
-            self.config.diagnostics.fault(&Error::new(text));
+            let why = reason.unwrap_or_else(|| "rsv-proxy stopped before they could be written".to_owned());
+            let fault = WorkerFault::LostRows { rows: counted(lost, "lost row"), why };
+            self.config.diagnostics.fault(&fault.into());
         }
         total
     }
@@ -150,7 +147,7 @@ impl AuditQueue {
     async fn settled(&self) {
         loop {
             let written = self.written.notified();
-            if self.state().waiting.is_empty() {
+            if locked(&self.state).waiting.is_empty() {
                 return;
             }
             written.await;
@@ -186,7 +183,7 @@ impl AuditQueue {
 
     /// The rows that are written next, once there are some or none came for a while.
     fn next_batch(&self) -> Option<Vec<AuditRow>> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if !state.waiting.is_empty() {
             let has_few =
                 |state: &mut AuditState| state.deadline.is_none() && state.waiting.len() < BATCH_ROWS;
@@ -200,7 +197,7 @@ impl AuditQueue {
 
     /// Writes rows, all of them or none, and removes some that are too old.
     fn write(&self, rows: &[AuditRow]) -> Result<()> {
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = locked(&self.connection);
         let mut store = match connection.take_if(|store| store.check_place().is_ok()) {
             Some(store) => store,
             None => self.stores.open_to_serve()?,
@@ -215,15 +212,16 @@ impl AuditQueue {
 
     fn on_written(&self, count: usize) {
         self.config.metrics.audit_rows.inc_by(count as u64);
-        {
-            let mut state = self.state();
-            // At the end of the proxy, those that are too late were taken out.
-            let count = count.min(state.waiting.len());
-            state.waiting.drain(..count);
-            state.is_full = false;
-            if state.last_error.take().is_some() {
-                self.config.diagnostics.note("the audit can be written again");
-            }
+        let mut state = locked(&self.state);
+        // At the end of the proxy, those that are too late were taken out.
+        let count = count.min(state.waiting.len());
+        state.waiting.drain(..count);
+        state.is_full = false;
+        let had_failed = state.last_error.take().is_some();
+        // A standard error that nobody reads must not hold up requests.
+        drop(state);
+        if had_failed {
+            self.config.diagnostics.note("the audit can be written again");
         }
         self.written.notify_waiters();
     }
@@ -231,7 +229,7 @@ impl AuditQueue {
     fn on_failed(&self, error: Error) {
         self.config.metrics.failed_audit_writes.inc();
         let text = error.to_string();
-        let last_error = self.state().last_error.replace(text.clone());
+        let last_error = locked(&self.state).last_error.replace(text.clone());
         if last_error.as_ref() != Some(&text) {
             self.config.diagnostics.fault(&error.at("rows of the audit wait to be written"));
         }
@@ -240,7 +238,7 @@ impl AuditQueue {
     /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another
     /// attempt.
     fn pause(&self, backoff: Duration) -> bool {
-        let state = self.state();
+        let state = locked(&self.state);
         let backoff = if state.deadline.is_some() { MIN_BACKOFF } else { backoff };
         let waited = self.wake.wait_timeout_while(state, backoff, |state| state.deadline.is_none());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);

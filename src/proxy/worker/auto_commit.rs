@@ -10,12 +10,13 @@ use super::store_queue::StoreQueue;
 use crate::enrich::CutPart;
 use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::visibility::Visibility;
 use crate::record::{Role, Scope};
 use crate::store::{self, Uncommitted};
 use crate::tokens::Counter;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -112,13 +113,9 @@ impl AutoCommit {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, CommitState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The number of sessions that are about to be looked at.
     pub(in crate::proxy) fn waiting(&self) -> usize {
-        self.state().waiting.len()
+        locked(&self.state).waiting.len()
     }
 
     /// Why sessions could not be committed by the model, and why not at all: of each the reason for a caller.
@@ -139,7 +136,7 @@ impl AutoCommit {
 
     /// Waits for the commit that is being made, within bounds; no other is begun.
     pub(in crate::proxy) async fn finish(&self) {
-        self.state().is_ending = true;
+        locked(&self.state).is_ending = true;
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.may_run.acquire_many(MAX_RUNNING)).await;
     }
 
@@ -155,7 +152,7 @@ impl AutoCommit {
             let pause = match open.await {
                 Ok(Ok(open)) => {
                     for (session, last) in open {
-                        if !self.state().idle_at.contains_key(&session) {
+                        if !locked(&self.state).idle_at.contains_key(&session) {
                             self.await_idle(&session, idle.saturating_sub(self.since(last)));
                         }
                     }
@@ -183,7 +180,7 @@ impl AutoCommit {
     /// Looks at a session after a turn of it was queued.
     pub(in crate::proxy) fn on_turn(self: &Arc<AutoCommit>, session: &Scope) {
         let is_counted = self.rule.turns.is_some() || self.rule.tokens.is_some();
-        if is_counted && self.state().waiting.insert(session.clone()) {
+        if is_counted && locked(&self.state).waiting.insert(session.clone()) {
             let (own, session) = (self.clone(), session.clone());
             self.blocking.spawn_task(async move { own.look_at(session, Occasion::Turn).await });
         }
@@ -194,7 +191,7 @@ impl AutoCommit {
 
     /// Archives the part of a session of a client before a compaction, once.
     pub(in crate::proxy) fn on_compaction(self: &Arc<AutoCommit>, scope: &Scope, cut: CutPart) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if state.cuts.len() >= MAX_CUTS {
             state.cuts.clear();
         }
@@ -206,7 +203,7 @@ impl AutoCommit {
         self.blocking.spawn_task(async move {
             own.queue.stored(&scope).await;
             let permit = own.may_run.acquire().await;
-            if own.state().is_ending {
+            if locked(&own.state).is_ending {
                 return;
             }
             let (commits, name, foreground) = (own.commits.clone(), scope.clone(), own.foreground.clone());
@@ -214,6 +211,7 @@ impl AutoCommit {
                 foreground.wait_until_idle();
                 commits.commit_part(&name, &cut)
             });
+            // A panic has been printed where it happened.
             if let Ok(Err(error)) = done.await {
                 own.config.diagnostics.fault(&error.at(format_args!("the archive of a part of {scope}")));
             }
@@ -224,7 +222,7 @@ impl AutoCommit {
     /// Has a session committed after a time, unless it has another turn.
     fn await_idle(self: &Arc<AutoCommit>, session: &Scope, idle: Duration) {
         let at = Instant::now() + idle;
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let earlier = state.idle_at.get(session).copied();
         state.idle_at.insert(session.clone(), earlier.map_or(at, |earlier| earlier.max(at)));
         drop(state);
@@ -236,7 +234,7 @@ impl AutoCommit {
 
     /// The time that is left until a session has been idle for long enough; `None` if there is none.
     fn time_until_idle(&self, session: &Scope) -> Option<Duration> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let left = state.idle_at.get(session)?.saturating_duration_since(Instant::now());
         if left.is_zero() {
             state.idle_at.remove(session);
@@ -261,7 +259,7 @@ impl AutoCommit {
                 if attempt < MODEL_ATTEMPTS { ModelFailure::Fails } else { ModelFailure::LeadsToRule };
             let (own, name) = (self.clone(), session.clone());
             let permit = self.may_run.acquire().await;
-            if self.state().is_ending {
+            if locked(&self.state).is_ending {
                 return;
             }
             let done = self.blocking.spawn(move || own.commit_if_due(&name, occasion, failure)).await;
@@ -292,7 +290,7 @@ impl AutoCommit {
         failure: ModelFailure,
     ) -> Result<()> {
         self.foreground.wait_until_idle();
-        self.state().waiting.remove(session);
+        locked(&self.state).waiting.remove(session);
         let mut store = self.stores.open_to_serve()?;
         let found = store::uncommitted(&mut *store, session, MAX_MESSAGES)?;
         drop(store);

@@ -12,9 +12,10 @@ use crate::backfill;
 use crate::error::{Error, Result};
 use crate::link::synapse::{self, Plan};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::record::Scopes;
 use crate::store::Store;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
@@ -93,13 +94,9 @@ impl Backfill {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, BackfillState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts the worker, unless it runs: something was stored.
     pub(in crate::proxy) fn wake(self: &Arc<Backfill>) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.is_wanted = true;
         if !state.is_running {
             state.is_running = true;
@@ -110,7 +107,7 @@ impl Backfill {
 
     /// As `wake`, unless it looked a moment ago.
     pub(in crate::proxy) fn wake_if_idle(self: &Arc<Backfill>) {
-        let is_idle = self.state().last_round.is_none_or(|begin| begin.elapsed() > IDLE_INTERVAL);
+        let is_idle = locked(&self.state).last_round.is_none_or(|begin| begin.elapsed() > IDLE_INTERVAL);
         if is_idle {
             self.wake();
         }
@@ -118,13 +115,13 @@ impl Backfill {
 
     /// Why records could not get vectors, links or words, if the last round failed.
     pub(in crate::proxy) fn failure(&self) -> Option<String> {
-        self.state().failure.clone()
+        locked(&self.state).failure.clone()
     }
 
     /// Waits for the worker, within bounds. Returns whether all is done.
     pub(in crate::proxy) async fn finish(&self) -> bool {
         let worker = {
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             state.deadline = Some(Instant::now() + SHUTDOWN_WORK);
             state.worker.take().filter(|_| state.is_running)
         };
@@ -132,7 +129,7 @@ impl Backfill {
             Some(worker) => tokio::time::timeout(SHUTDOWN_TIMEOUT, worker).await.is_ok(),
             None => true,
         };
-        ended && !self.state().is_wanted
+        ended && !locked(&self.state).is_wanted
     }
 
     fn work(&self) {
@@ -140,23 +137,23 @@ impl Backfill {
             let (error, is_failure) = match self.run_round() {
                 Ok(Round::Done) => (String::new(), false),
                 Ok(Round::OutOfTime) => {
-                    self.state().is_wanted = true;
+                    locked(&self.state).is_wanted = true;
                     continue;
                 }
                 Ok(Round::Claimed) => {
-                    self.state().is_wanted = true;
+                    locked(&self.state).is_wanted = true;
                     std::thread::sleep(CLAIM_INTERVAL);
                     continue;
                 }
                 Err(error) => {
                     let (text, is_failure) = (error.to_string(), !self.is_without_model());
-                    if self.state().last_error != text {
+                    if locked(&self.state).last_error != text {
                         self.report(error, is_failure);
                     }
                     (text, is_failure)
                 }
             };
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             state.failure = is_failure.then(|| error.clone());
             state.last_error = error;
         }
@@ -165,7 +162,7 @@ impl Backfill {
     /// Whether there is something to do, and time for it; else the worker ends.
     fn begin_round(&self) -> bool {
         let has_time = self.has_time();
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.is_running = state.is_wanted && has_time;
         if state.is_running {
             state.is_wanted = false;
@@ -175,13 +172,13 @@ impl Backfill {
     }
 
     fn has_time(&self) -> bool {
-        self.state().deadline.is_none_or(|deadline| Instant::now() < deadline)
+        locked(&self.state).deadline.is_none_or(|deadline| Instant::now() < deadline)
     }
 
     /// Embeds messages without a vector, newest first, and links them.
     fn run_round(&self) -> Result<Round> {
         // A connection of its own: no turn has to wait for it.
-        let are_words_current = self.state().are_words_current;
+        let are_words_current = locked(&self.state).are_words_current;
         let mut store = if are_words_current { None } else { self.stores.open_existing()? };
         if let Some(store) = &mut store
             && let Round::OutOfTime = self.update_words(&mut **store)?
@@ -222,7 +219,7 @@ impl Backfill {
             }
             remaining = store.update_words()?;
         }
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.are_words_current = remaining == 0;
         state.is_wanted |= remaining > 0;
         Ok(Round::Done)

@@ -8,9 +8,10 @@ use super::store_pool::StorePool;
 use crate::access::Caller;
 use crate::error::Result;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::record::{hexadecimal, time};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The beginning of the names of the facts: `spent/DAY/TOKEN/PROXY`.
@@ -98,7 +99,7 @@ impl Budgets {
     }
 
     /// Reads what other proxies have spent, unless that was done a moment ago. Without a store, what is known
-    /// counts.
+    /// counts; a fact that is no number is of no proxy.
     async fn read_others(self: &Arc<Budgets>, name: &str, day: i64) {
         let is_known = |spent: &Spent| spent.read.is_some_and(|read| read.elapsed() < REREAD);
         if self.state_of(day).spent.get(name).is_some_and(is_known) {
@@ -110,7 +111,7 @@ impl Budgets {
             Ok(others.filter_map(|(_, value)| value.parse::<u64>().ok()).sum())
         });
         if let Ok(Ok(others)) = tokio::time::timeout(REREAD, read).await {
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             if state.day == day {
                 let spent = state.spent.entry(name.to_owned()).or_default();
                 (spent.others, spent.read) = (others, Some(Instant::now()));
@@ -134,7 +135,7 @@ impl Budgets {
     async fn write(self: Arc<Budgets>) {
         loop {
             let changed = {
-                let mut state = self.state();
+                let mut state = locked(&self.state);
                 let day = state.day;
                 let changed = state.spent.iter().filter(|(_, spent)| spent.own > spent.stored);
                 let changed: Vec<(String, u64)> =
@@ -147,10 +148,10 @@ impl Budgets {
             };
             if let Err(error) = self.store(changed.0, &changed.1).await {
                 self.config.diagnostics.note(format_args!("what tokens have spent is not stored: {error}"));
-                self.state().is_written = false;
+                locked(&self.state).is_written = false;
                 return;
             }
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             let is_present = state.day == changed.0;
             for (name, stored) in changed.1 {
                 if let Some(spent) = state.spent.get_mut(&name).filter(|_| is_present) {
@@ -182,7 +183,7 @@ impl Budgets {
 
     /// Waits until what was spent is stored.
     pub(in crate::proxy) async fn finish(self: &Arc<Budgets>) {
-        self.state().is_written = true;
+        locked(&self.state).is_written = true;
         self.clone().write().await;
     }
 
@@ -193,16 +194,12 @@ impl Budgets {
     /// The state on a day; what was spent on an earlier one is over. A day that is over already is the
     /// present one.
     fn state_of(&self, day: i64) -> MutexGuard<'_, State> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if state.day < day {
             state.day = day;
             state.spent.clear();
         }
         state
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

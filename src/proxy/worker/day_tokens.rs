@@ -44,7 +44,7 @@ impl DayTokens {
         self.set_spent(store, spent)
     }
 
-    /// The tokens that were booked and spent today.
+    /// The tokens that were booked and spent today; none by a fact of another day, or of another form.
     fn spent(&self, store: &mut dyn Store) -> Result<u64> {
         let fact = store.fact(SPENT_FACT)?.unwrap_or_default();
         let (day, tokens) = fact.split_once(' ').unwrap_or_default();

@@ -5,11 +5,12 @@ use crate::backfill;
 use crate::config::Settings;
 use crate::enrich::Degraded;
 use crate::error::{Error, Result};
+use crate::proxy::lock::locked;
 use crate::proxy::visibility::Visibility;
 use crate::record::Account;
 use crate::store::Store;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::time::error::Elapsed;
 
@@ -94,36 +95,27 @@ impl<K> Default for Failures<K> {
 }
 
 impl<K: Ord> Failures<K> {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<K, FailureReason>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Remembers why the work on something fails. Returns whether it is another reason than before.
     pub(super) fn set(&self, about: K, reason: FailureReason) -> bool {
-        self.lock().insert(about, reason.clone()) != Some(reason)
+        locked(&self.0).insert(about, reason.clone()) != Some(reason)
     }
 
     /// Forgets why the work on something failed.
     pub(super) fn clear(&self, about: &K) {
-        self.lock().remove(about);
+        locked(&self.0).remove(about);
     }
 
     /// Forgets the failures of all for which this does not hold.
     pub(super) fn retain(&self, mut is_kept: impl FnMut(&K) -> bool) {
-        self.lock().retain(|about, _| is_kept(about));
+        locked(&self.0).retain(|about, _| is_kept(about));
     }
 
     /// The last reason that a caller may see; if there are only others, one of them.
     pub(super) fn last(&self, visibility: &Visibility) -> Option<FailureReason> {
-        let reasons = self.lock();
+        let reasons = locked(&self.0);
         let visible = reasons.values().rev().find(|reason| reason.is_visible(visibility));
         visible.or_else(|| reasons.values().next()).cloned()
     }
-}
-
-/// The reason in the account of an enriched request.
-fn reason_in_account(account: &Account) -> Option<Degraded> {
-    account.degraded.clone().map(Degraded::Enrichment)
 }
 
 /// The reason that a response gives if recall and storing both have one.
@@ -139,7 +131,7 @@ pub(in crate::proxy) fn judge_turn(
     storing: Option<Degraded>,
     precedence: Precedence,
 ) -> Option<Degraded> {
-    let recall = account.and_then(reason_in_account);
+    let recall = account.and_then(|account| account.degraded.clone()).map(Degraded::Enrichment);
     match precedence {
         Precedence::Recall => recall.or(storing),
         Precedence::Storing => storing.or(recall),

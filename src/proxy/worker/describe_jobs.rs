@@ -6,19 +6,21 @@ use super::blocking_pool::BlockingPool;
 use super::day_tokens::DayTokens;
 use super::degraded::{FailureReason, Failures};
 use super::document_jobs::{USERS, documents_of};
+use super::error::WorkerFault;
 use super::foreground::Foreground;
 use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
 use crate::distill::StaleDocument;
 use crate::error::{Error, Result};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::visibility::Visibility;
 use crate::record::{Address, DOCUMENT, Record, Scopes, StoredRecord, URI};
 use crate::store::{Below, Select, Walk};
 use crate::structured::Model;
 use crate::tree;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 
@@ -115,13 +117,9 @@ impl DescribeJobs {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, DescribeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The number of uploads that wait to be described.
     pub(in crate::proxy) fn waiting(&self) -> usize {
-        self.state().waiting.len()
+        locked(&self.state).waiting.len()
     }
 
     /// Why documents are not described at present, if some should be: the reason for a caller.
@@ -129,17 +127,17 @@ impl DescribeJobs {
         self.failures.last(visibility)
     }
 
-    /// Has the documents at and below an address described.
+    /// Has the documents at and below an address described, which is that of an upload.
     pub(in crate::proxy) fn add(&self, partition: &str, address: &str) {
         if let Some(address) = Address::parse(address).ok().filter(|_| self.model.is_some()) {
-            self.state().waiting.push_back((partition.to_owned(), address));
+            locked(&self.state).waiting.push_back((partition.to_owned(), address));
             self.added.notify_one();
         }
     }
 
     /// Waits for the description that is being made, within bounds; no other is begun.
     pub(in crate::proxy) async fn finish(&self) {
-        self.state().is_ending = true;
+        locked(&self.state).is_ending = true;
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.may_run.acquire()).await;
     }
 
@@ -174,14 +172,14 @@ impl DescribeJobs {
             tokio::select! {
                 () = self.added.notified() => {}
                 // Another proxy may have been killed before it described its uploads.
-                () = tokio::time::sleep(pause) => self.state().is_listed &= retry.is_some(),
+                () = tokio::time::sleep(pause) => locked(&self.state).is_listed &= retry.is_some(),
             }
         }
     }
 
     /// Queues the uploads of the partitions in which some are not described, unless that was done.
     fn list(&self) -> Result<()> {
-        if self.state().is_listed {
+        if locked(&self.state).is_listed {
             return Ok(());
         }
         let Some(mut store) = self.stores.open_existing()? else { return Ok(()) };
@@ -198,7 +196,7 @@ impl DescribeJobs {
             }
             Ok(())
         })?;
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         for one in partitions {
             if !state.waiting.contains(&one) {
                 state.waiting.push_back(one);
@@ -211,15 +209,15 @@ impl DescribeJobs {
     /// Describes what is queued, unless another process does. The rest stays in the queue; returns when to
     /// try it again.
     fn run_round(&self) -> Result<Option<Retry>> {
-        if self.state().waiting.is_empty() {
+        if locked(&self.state).waiting.is_empty() {
             self.list()?;
         }
-        if self.state().waiting.is_empty() {
+        if locked(&self.state).waiting.is_empty() {
             return Ok(None);
         }
         let Some(_claim) = self.stores.open_to_serve()?.claim(JOB)? else {
             // The next round lists again, and takes over documents that the other process leaves.
-            self.state().is_listed = false;
+            locked(&self.state).is_listed = false;
             self.config
                 .diagnostics
                 .detail("another process describes documents; this one continues after it");
@@ -255,12 +253,12 @@ impl DescribeJobs {
         if retry != Some(Retry::Tomorrow) {
             self.failures.clear(&None);
         }
-        self.state().waiting.extend(left);
+        locked(&self.state).waiting.extend(left);
         Ok(retry)
     }
 
     fn next(&self) -> Option<(String, Address)> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if state.is_ending { None } else { state.waiting.pop_front() }
     }
 
@@ -298,7 +296,7 @@ impl DescribeJobs {
         };
         document.refresh(|uri| abstracts.remove(uri));
         self.foreground.wait_until_idle();
-        if self.state().is_ending {
+        if locked(&self.state).is_ending {
             return Ok(Some(Undescribed::Ending));
         }
         let (model, request) = (self.model()?, document.request());
@@ -332,18 +330,18 @@ impl DescribeJobs {
 
     /// The number of failed attempts at a document.
     fn attempts(&self, id: &str) -> usize {
-        self.state().attempts.get(id).copied().unwrap_or(0)
+        locked(&self.state).attempts.get(id).copied().unwrap_or(0)
     }
 
     /// Counts an attempt at a document that failed because of that document, for a reason.
     fn count_attempt(&self, id: String, error: &Error) -> Undescribed {
-        *self.state().attempts.entry(id).or_default() += 1;
+        *locked(&self.state).attempts.entry(id).or_default() += 1;
         Undescribed::Useless(error.to_string())
     }
 
     /// Leaves a document as it is that takes more tokens than a day has, and says so.
     fn pass_over(&self, id: String, uri: &str, expected: u64) {
-        self.state().attempts.insert(id, MAX_ATTEMPTS);
+        locked(&self.state).attempts.insert(id, MAX_ATTEMPTS);
         self.config.diagnostics.note(format_args!(
             "{uri} is not described: that takes about {expected} tokens, and documents.tokens_per_day is {}",
             self.tokens.limit
@@ -352,8 +350,7 @@ impl DescribeJobs {
 
     /// The model that describes. Errors if the settings name none.
     fn model(&self) -> Result<&Model> {
-        let none = || Error::new("no model describes documents");
-        self.model.as_ref().ok_or_else(none)?.as_ref().map_err(Clone::clone)
+        self.model.as_ref().ok_or(WorkerFault::NoModel)?.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -361,9 +358,5 @@ impl DescribeJobs {
 fn model(config: &ProxyConfig) -> Result<Model> {
     let ProxyConfig { settings, clock, diagnostics, .. } = config;
     let name = settings.text("documents.model").or_else(|| settings.text("model"));
-    let name = name.ok_or_else(|| {
-        Error::new("documents.describe: there is no model to describe documents")
-            .hint("rsv-config set documents.model MODEL")
-    })?;
-    Model::new(&name, settings, *clock, diagnostics)
+    Model::new(&name.ok_or(WorkerFault::NoModelSet)?, settings, *clock, diagnostics)
 }

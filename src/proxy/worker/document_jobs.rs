@@ -2,6 +2,7 @@
 
 use super::blocking_pool::BlockingPool;
 use super::degraded::{FailureReason, Failures};
+use super::error::WorkerFault;
 use super::spool::{ClaimedUpload, Spool, Upload, UploadState};
 use super::store_pool::StorePool;
 use crate::error::{Context, Result};
@@ -118,6 +119,7 @@ impl DocumentJobs {
                     own.failures.retain(|doc_id| own.spool.get(doc_id).is_some());
                     own.spool.claim_all()
                 };
+                // After a panic, the next round claims them.
                 let claimed = jobs.blocking.spawn(claim).await;
                 claimed.unwrap_or_default().into_iter().for_each(|upload| jobs.start(upload));
                 tokio::time::sleep(RESCAN_INTERVAL).await;
@@ -144,7 +146,7 @@ impl DocumentJobs {
     }
 
     async fn run(self: &Arc<DocumentJobs>, mut upload: ClaimedUpload) -> Result<()> {
-        let _permit = self.permits.clone().acquire_owned().await.context("a task of the proxy panicked")?;
+        let _permit = self.permits.clone().acquire_owned().await.context(WorkerFault::Panicked)?;
         if !upload.is_there() {
             return Ok(());
         }
@@ -156,7 +158,7 @@ impl DocumentJobs {
             Err(reason) if upload.is_there() => jobs.fail(upload, reason),
             Err(_) => Ok(()),
         });
-        stored.await.context("a task of the proxy panicked")?
+        stored.await.context(WorkerFault::Panicked)?
     }
 
     /// Parses a file into lines. Errors say why it cannot be read.
@@ -176,6 +178,7 @@ impl DocumentJobs {
         let status = match tokio::time::timeout(TIME_LIMIT, child.wait()).await {
             Ok(status) => status.map_err(failed)?,
             Err(_) => {
+                // It may have ended just now.
                 let _ = child.kill().await;
                 return Err(format!("its parser needs more than {} s", TIME_LIMIT.as_secs()));
             }
@@ -337,7 +340,7 @@ fn has_documents(lines: &Path) -> bool {
     read.is_ok() && begin.starts_with(b"{\"kind\":\"document\"")
 }
 
-/// Why a parser has printed no document.
+/// Why a parser has printed no document: its own words, as far as they can be read.
 fn reason(upload: &ClaimedUpload, status: ExitStatus) -> String {
     if status.code().is_none() {
         let (seconds, gib) = (TIME_LIMIT.as_secs(), MEMORY_BYTES >> 30);

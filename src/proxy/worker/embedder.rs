@@ -2,6 +2,7 @@
 //! background for the messages that the proxy stores.
 
 use super::blocking_pool::BlockingPool;
+use super::error::WorkerFault;
 use super::store_pool::StorePool;
 use crate::backfill;
 use crate::config::Settings;
@@ -10,10 +11,11 @@ use crate::enrich::Schedule;
 use crate::error::{Context, Error, Result};
 use crate::http::Address;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::store::{QuestionVector, Store};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The wait before the next attempt to load an embedder.
@@ -71,8 +73,8 @@ impl SharedEmbedder {
         let shared = self.clone();
         let made = self.blocking.spawn(move || shared.embed_question(&question, end));
         match tokio::time::timeout_at(end.into(), made).await {
-            Ok(made) => made.context("a task of the proxy panicked")?,
-            Err(_) => Err(Error::new("the embedding model takes too long")),
+            Ok(made) => made.context(WorkerFault::Panicked)?,
+            Err(_) => Err(WorkerFault::EmbedderSlow.into()),
         }
     }
 
@@ -91,7 +93,7 @@ impl SharedEmbedder {
 
     /// Asks the server as for a question, within the time that a question has.
     fn probe(&self) -> Result<()> {
-        let limit = self.config.settings.duration("enrich.timeout").unwrap_or(Duration::MAX);
+        let limit = self.config.memory_timeout();
         self.get()?.probe(Schedule::begin(limit).end_of_meaning())
     }
 
@@ -103,6 +105,7 @@ impl SharedEmbedder {
         let shared = self.clone();
         self.blocking.spawn_task(async move {
             let diagnostics = &shared.config.diagnostics;
+            // Without an embedder, there is no server to wait for.
             let outage = || shared.get().ok().and_then(|embedder| embedder.outage());
             if let Some((error, _)) = outage() {
                 diagnostics
@@ -111,6 +114,7 @@ impl SharedEmbedder {
             while let Some((_, pause)) = outage() {
                 tokio::time::sleep(pause).await;
                 let tried = shared.clone();
+                // A probe that panicked has found nothing.
                 let is_back = shared.blocking.spawn(move || tried.probe().is_ok()).await;
                 if is_back.unwrap_or(false) {
                     diagnostics.note("the embedding server answers again");
@@ -136,10 +140,6 @@ impl SharedEmbedder {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, EmbedderState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The model in use; `None` if none is loaded, or one is just being chosen.
     pub(in crate::proxy) fn model(&self) -> Option<String> {
         match &*self.state.try_lock().ok()? {
@@ -150,7 +150,7 @@ impl SharedEmbedder {
 
     /// The embedder, loaded if need be; called on a thread that may block. Errors if there is none.
     pub(in crate::proxy) fn get(&self) -> Result<Embedder> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         match &*state {
             EmbedderState::Loaded(loaded) => return Ok(loaded.embedder.clone()),
             EmbedderState::Unavailable(error, at) if at.elapsed() < RETRY_INTERVAL => {
@@ -187,7 +187,7 @@ impl SharedEmbedder {
     /// Fails if the store cannot be read, or the model not be used.
     pub(in crate::proxy) fn follow(&self, store: &mut dyn Store) -> Result<()> {
         let store_model = backfill::model_of(store)?;
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let EmbedderState::Loaded(loaded) = &mut *state else { return Ok(()) };
         if loaded.store_model == store_model {
             return Ok(());

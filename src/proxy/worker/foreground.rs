@@ -1,6 +1,7 @@
 //! Counts the requests that use the store or the embedder, so that background work gives way to them.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::proxy::lock::locked;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The longest time for which background work gives way, so that it makes progress under constant load too.
@@ -17,26 +18,22 @@ pub(in crate::proxy) struct Foreground {
 pub(in crate::proxy) struct ForegroundGuard<'a>(&'a Foreground);
 
 impl Foreground {
-    fn active(&self) -> MutexGuard<'_, usize> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a request, which keeps background work from beginning anything.
     pub(in crate::proxy) fn enter(&self) -> ForegroundGuard<'_> {
-        *self.active() += 1;
+        *locked(&self.active) += 1;
         ForegroundGuard(self)
     }
 
     /// Waits until no request is active, within bounds.
     pub(super) fn wait_until_idle(&self) {
-        let waited = self.idle.wait_timeout_while(self.active(), MAX_IDLE_WAIT, |active| *active > 0);
+        let waited = self.idle.wait_timeout_while(locked(&self.active), MAX_IDLE_WAIT, |active| *active > 0);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 impl Drop for ForegroundGuard<'_> {
     fn drop(&mut self) {
-        let mut active = self.0.active();
+        let mut active = locked(&self.0.active);
         *active -= 1;
         if *active == 0 {
             self.0.idle.notify_all();

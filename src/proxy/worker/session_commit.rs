@@ -3,16 +3,18 @@
 
 use super::degraded::{FailureReason, Failures};
 use super::embedder::SharedEmbedder;
+use super::error::WorkerFault;
 use super::store_pool::StorePool;
 use super::stored_line::{line_of, store_line};
 use crate::backfill;
 use crate::distill::{self, Patterns, UncommittedSession};
 use crate::enrich::CutPart;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::link::{self, Nearness};
 use crate::memory::PriorRule;
 use crate::merge;
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::visibility::Visibility;
 use crate::record::{Commit, Draft, EXTRACTED_FROM_MEMBER, Line, Object, Scope, StoredRecord, quote};
 use crate::store::{self, Claim, Store, Uncommitted};
@@ -21,7 +23,7 @@ use rustc_hash::FxHasher;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The greatest number of messages in a commit; the others wait for the next one.
@@ -63,13 +65,9 @@ struct RunningCommit<'a> {
 
 impl Drop for RunningCommit<'_> {
     fn drop(&mut self) {
-        lock(&self.commits.running).remove(self.session);
+        locked(&self.commits.running).remove(self.session);
         self.commits.ended.notify_all();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SessionCommits {
@@ -96,7 +94,7 @@ impl SessionCommits {
 
     /// Waits until nobody else commits a session.
     fn begin<'a>(&'a self, session: &'a Scope) -> RunningCommit<'a> {
-        let others = self.ended.wait_while(lock(&self.running), |running| running.contains(session));
+        let others = self.ended.wait_while(locked(&self.running), |running| running.contains(session));
         others.unwrap_or_else(PoisonError::into_inner).insert(session.clone());
         RunningCommit { commits: self, session }
     }
@@ -116,8 +114,7 @@ impl SessionCommits {
                 return Ok(Some(claim));
             }
             if begin.elapsed() > CLAIM_TIMEOUT {
-                let text = format!("another process has been committing sessions for {CLAIM_TIMEOUT:?}");
-                return Err(Error::new(text).hint("try again"));
+                return Err(WorkerFault::OthersCommit { limit: CLAIM_TIMEOUT }.into());
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -283,6 +280,6 @@ fn gathered(session: &Scope, found: Uncommitted) -> Result<UncommittedSession> {
 fn draft(record: StoredRecord) -> Result<Draft> {
     match Line::parse(line_of(record)?)? {
         Line::Record(draft) => Ok(draft),
-        _ => Err(Error::new("the line of a record is none")),
+        _ => Err(WorkerFault::NotALine.into()),
     }
 }

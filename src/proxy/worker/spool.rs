@@ -8,7 +8,8 @@
 //! Each store has a spool of its own (`Settings::spool_directory`): an upload is stored where it was accepted
 //! for.
 
-use crate::error::{Context, Error, Result};
+use super::error::WorkerFault;
+use crate::error::{Context, Result};
 use crate::file_name;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -106,7 +107,7 @@ impl Spool {
         begun.context(format_args!("cannot write to the spool {}", spool.display()))
     }
 
-    /// The upload of a document; `None` if there is none.
+    /// The upload of a document; `None` if there is none, or it is just being removed.
     pub(in crate::proxy) fn get(&self, doc_id: &str) -> Option<Upload> {
         let spool = self.0.as_ref().ok()?;
         let is_name = !doc_id.is_empty() && !doc_id.starts_with('.') && !doc_id.contains(['/', '\0']);
@@ -114,7 +115,7 @@ impl Spool {
         upload.filter(|upload| upload.doc_id == doc_id)
     }
 
-    /// The uploads of a partition, in no order.
+    /// The uploads of a partition, in no order. One whose state cannot be read is just being removed.
     pub(in crate::proxy) fn list(&self, user_id: &str) -> Vec<Upload> {
         let uploads = self.directories().into_iter().filter(|path| !is_hidden(path));
         uploads.filter_map(|path| read_state(&path).ok()).filter(|upload| upload.user_id == user_id).collect()
@@ -147,6 +148,7 @@ impl Spool {
         for path in self.directories() {
             if is_hidden(&path) {
                 if is_left_behind(&path) {
+                    // The next claim tries again.
                     let _ = fs::remove_dir_all(&path);
                 }
             } else if let Some(upload) = claim(path) {
@@ -200,7 +202,7 @@ impl UploadDraft {
         let directory = self.spool.join(&upload.doc_id);
         fs::rename(&self.directory, &directory).context(describe())?;
         sync(&self.spool).context(describe())?;
-        let lock = self.lock.take().ok_or_else(|| Error::new("the upload is finished already"))?;
+        let lock = self.lock.take().ok_or(WorkerFault::UploadFinished)?;
         Ok(ClaimedUpload { upload, directory, _lock: lock })
     }
 }
@@ -208,6 +210,7 @@ impl UploadDraft {
 impl Drop for UploadDraft {
     fn drop(&mut self) {
         if self.lock.is_some() {
+            // Its lock is free then: what stays is removed by `claim_all`.
             let _ = fs::remove_dir_all(&self.directory);
         }
     }
@@ -235,7 +238,7 @@ impl ClaimedUpload {
         write_state(&self.directory, &self.upload)
     }
 
-    /// Ends the work on a file that cannot be stored; the file is removed, and the reason stays.
+    /// Ends the work on a file that cannot be stored: it is removed if it can be, and the reason stays.
     pub(super) fn fail(mut self, reason: String) -> Result<()> {
         self.upload.error = Some(reason);
         self.set_state(UploadState::Failed)?;
@@ -270,6 +273,7 @@ pub(in crate::proxy) fn safe_name(sent: &str) -> String {
     format!("{}{ending}", &name[..end])
 }
 
+/// The directories in one; none if it is not there yet.
 fn directories_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
@@ -292,6 +296,7 @@ fn is_left_behind(path: &Path) -> bool {
     }
 }
 
+/// Claims an upload, unless another process has, or the disk fails: then the next look may.
 fn claim(directory: PathBuf) -> Option<ClaimedUpload> {
     let upload = read_state(&directory).ok().filter(|upload| upload.state != UploadState::Failed)?;
     let lock = File::create(directory.join(LOCK_FILE)).ok()?;

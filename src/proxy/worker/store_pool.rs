@@ -1,13 +1,15 @@
 //! The connections by which turns read the store concurrently, on threads that may block.
 
 use super::blocking_pool::BlockingPool;
+use super::error::WorkerFault;
 use super::foreground::Foreground;
 use crate::error::{Context, Error, Result};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::store::{self, Among, OpenMode, Store};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::available_parallelism;
 use std::time::Instant;
 use tokio::sync::oneshot;
@@ -76,10 +78,6 @@ impl StorePool {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Opens a connection that only reads, and for which no turn has to wait. Fails as `store::open` does.
     pub(in crate::proxy) fn open_to_read(&self) -> Result<Box<dyn Store>> {
         Ok(store::open(&self.config.settings.store()?, OpenMode::Existing)?)
@@ -98,7 +96,7 @@ impl StorePool {
 
     /// The number of requests that wait for a reader.
     pub(in crate::proxy) fn waiting(&self) -> usize {
-        self.state().jobs.len()
+        locked(&self.state).jobs.len()
     }
 
     /// Runs `work` with a connection of its own. Errors if the store cannot be read: one record is looked at
@@ -113,7 +111,7 @@ impl StorePool {
             store.identify(Among::Ids(&[""]))?;
             work(&mut *store)
         });
-        done.await.context("a task of the proxy panicked")?
+        done.await.context(WorkerFault::Panicked)?
     }
 
     /// Returns why messages of another program cannot be read. Errors if the store cannot be read.
@@ -138,19 +136,20 @@ impl StorePool {
     ) -> Result<T> {
         let (sender, done) = oneshot::channel();
         let run = Box::new(move |pool: &StorePool, connection: &mut Connection| {
+            // The request may have given up meanwhile.
             let _ = sender.send(pool.run(connection, work));
         });
         let awaited = Arc::new(());
         self.start(Job { run, awaited: Arc::downgrade(&awaited), since });
         let done = done.await;
         drop(awaited);
-        done.context("a task of the proxy panicked")?
+        done.context(WorkerFault::Panicked)?
     }
 
     /// Queues a job, with a thread for it if there may be one more: a thread that continues with the next job
     /// is cheaper than one that has to be woken for it.
     fn start(self: &Arc<StorePool>, job: Job) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         // The jobs of requests that gave up may be many.
         state.jobs.retain(Job::is_awaited);
         let place = state.jobs.partition_point(|earlier| earlier.since <= job.since);
@@ -162,18 +161,18 @@ impl StorePool {
         }
     }
 
-    /// Closes the connections, those of readers when they have ended.
+    /// Closes the connections, those of readers when they have ended. No request waits for the lock any more.
     pub(in crate::proxy) fn close(&self) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         state.is_closed = true;
         state.idle.clear();
     }
 
     /// Does the queued jobs, until there are none.
     fn work(&self) {
-        let mut connection = self.state().idle.pop();
+        let mut connection = locked(&self.state).idle.pop();
         loop {
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             let Some(job) = state.jobs.pop_front() else {
                 state.readers -= 1;
                 if !state.is_closed {

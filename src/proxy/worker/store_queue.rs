@@ -7,17 +7,19 @@
 use super::backfill::Backfill;
 use super::blocking_pool::BlockingPool;
 use super::degraded;
+use super::error::WorkerFault;
 use super::foreground::Foreground;
 use super::store_pool::StorePool;
 use crate::enrich::Degraded;
 use crate::error::{Error, Result};
 use crate::ingest::{Ingest, IngestedLine, Options};
 use crate::proxy::config::ProxyConfig;
+use crate::proxy::lock::locked;
 use crate::proxy::metrics::TurnStep;
 use crate::record::Scope;
 use crate::store::Store;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -97,7 +99,7 @@ pub(in crate::proxy) struct PendingGuard(Arc<StoreQueue>);
 
 impl Drop for PendingGuard {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = locked(&self.0.state);
         state.pending -= 1;
         // Only the end waits for that; every other wait would be woken for nothing.
         if state.deadline.is_some() {
@@ -130,10 +132,6 @@ impl StoreQueue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Has records without a vector looked for, of which some may be of other programs.
     pub(in crate::proxy) fn wake_backfill(&self) {
         self.backfill.wake_if_idle();
@@ -141,18 +139,18 @@ impl StoreQueue {
 
     /// The numbers of turns under way and of those that wait, and the bytes of these.
     pub(in crate::proxy) fn counts(&self) -> QueueCounts {
-        let state = self.state();
+        let state = locked(&self.state);
         QueueCounts { active: state.pending, waiting: state.waiting.len(), bytes: state.bytes }
     }
 
     /// The reason why nothing can be stored at present, if there is one.
     pub(in crate::proxy) fn degraded(&self) -> Option<Degraded> {
-        self.state().degraded()
+        locked(&self.state).degraded()
     }
 
     /// Announces a turn.
     pub(in crate::proxy) fn announce(self: &Arc<StoreQueue>) -> PendingGuard {
-        self.state().pending += 1;
+        locked(&self.state).pending += 1;
         PendingGuard(self.clone())
     }
 
@@ -172,7 +170,7 @@ impl StoreQueue {
     async fn wait_until(&self, mut is_reached: impl FnMut(&mut QueueState) -> bool) {
         loop {
             let changed = self.changed.notified();
-            if is_reached(&mut self.state()) {
+            if is_reached(&mut locked(&self.state)) {
                 return;
             }
             changed.await;
@@ -205,6 +203,7 @@ impl StoreQueue {
             let stored = self.wait_until(|state| {
                 state.last_error.is_some() || !state.waiting.iter().any(|waiting| Arc::ptr_eq(waiting, &turn))
             });
+            // The answer must not wait any longer; the turn stays queued.
             let _ = tokio::time::timeout(STORE_FIRST_TIMEOUT, stored).await;
         }
     }
@@ -212,11 +211,11 @@ impl StoreQueue {
     /// Waits until all is stored, within bounds. A turn that was answered and is not stored then is lost.
     /// Returns the number of turns that were lost since the beginning.
     pub(in crate::proxy) async fn finish(&self) -> usize {
-        self.state().deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
+        locked(&self.state).deadline = Some(Instant::now() + SHUTDOWN_TIMEOUT);
         self.ending.notify_all();
         let done = self.wait_until(|state| state.pending == 0 && state.waiting.is_empty());
         let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, done).await;
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let reason = state.degraded().map(|reason| reason.to_string());
         let reason = reason.unwrap_or_else(|| "rsv-proxy stopped before it could be stored".to_owned());
         let lost = std::mem::take(&mut state.waiting);
@@ -224,10 +223,10 @@ impl StoreQueue {
         for turn in lost {
             self.report_lost(&turn.trace_id, &reason);
         }
-        self.state().lost
+        locked(&self.state).lost
     }
 
-    /// Closes the connection, unless a write that takes too long still holds it.
+    /// Closes the connection, unless a write still holds it: the end must not wait for a slow one.
     pub(in crate::proxy) fn close(&self) {
         if let Ok(mut connection) = self.connection.try_lock() {
             *connection = None;
@@ -236,13 +235,14 @@ impl StoreQueue {
 
     /// Counts and reports a turn that cannot be stored.
     pub(in crate::proxy) fn report_lost(&self, trace_id: &str, why: &str) {
-        self.state().lost += 1;
+        locked(&self.state).lost += 1;
         self.config.metrics.lost_turns.inc();
-        self.config.diagnostics.fault(&Error::new(format!("the turn {trace_id} is lost: {why}")));
+        let (trace_id, why) = (trace_id.to_owned(), why.to_owned());
+        self.config.diagnostics.fault(&WorkerFault::LostTurn { trace_id, why }.into());
     }
 
     fn start_worker(self: &Arc<StoreQueue>) {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         if !state.is_running && !state.waiting.is_empty() {
             state.is_running = true;
             let queue = self.clone();
@@ -275,7 +275,7 @@ impl StoreQueue {
 
     /// The turns that are written next.
     fn next_batch(&self) -> Option<Vec<Arc<QueuedTurn>>> {
-        let mut state = self.state();
+        let mut state = locked(&self.state);
         let mut bytes = 0;
         let fits = |turn: &&Arc<QueuedTurn>| {
             let is_first = bytes == 0;
@@ -291,7 +291,7 @@ impl StoreQueue {
     /// Writes turns, all of them or none. Returns the result of each.
     fn write(&self, turns: &[Arc<QueuedTurn>]) -> Result<Vec<IngestedLine>> {
         let _active = self.foreground.enter();
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connection = locked(&self.connection);
         let mut store = match connection.take() {
             Some(mut store) => match store.check_place() {
                 Ok(()) => store,
@@ -325,15 +325,16 @@ impl StoreQueue {
             self.config.metrics.add_step(TurnStep::Store, turn.since.elapsed());
             self.config.metrics.stored_turns.inc();
         }
-        {
-            let mut state = self.state();
-            for turn in turns {
-                state.waiting.pop_front();
-                state.bytes -= turn.bytes;
-            }
-            if state.last_error.take().is_some() {
-                self.config.diagnostics.note("the store can be written to again");
-            }
+        let mut state = locked(&self.state);
+        for turn in turns {
+            state.waiting.pop_front();
+            state.bytes -= turn.bytes;
+        }
+        let had_failed = state.last_error.take().is_some();
+        // A standard error that nobody reads must not hold up turns that are queued.
+        drop(state);
+        if had_failed {
+            self.config.diagnostics.note("the store can be written to again");
         }
         self.changed.notify_waiters();
         self.backfill.wake();
@@ -342,7 +343,7 @@ impl StoreQueue {
     fn on_failed(&self, error: Error) {
         self.config.metrics.failed_writes.inc();
         let text = error.to_string();
-        let last_error = self.state().last_error.replace(text.clone());
+        let last_error = locked(&self.state).last_error.replace(text.clone());
         if last_error.as_ref() != Some(&text) {
             self.config.diagnostics.fault(&error.at("turns wait to be stored"));
         }
@@ -352,7 +353,7 @@ impl StoreQueue {
     /// Waits before the next attempt, until the proxy ends. Returns whether there is time for another
     /// attempt.
     fn pause(&self, backoff: Duration) -> bool {
-        let state = self.state();
+        let state = locked(&self.state);
         let backoff = if state.deadline.is_some() { MIN_BACKOFF } else { backoff };
         let waited = self.ending.wait_timeout_while(state, backoff, |state| state.deadline.is_none());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
