@@ -4,9 +4,9 @@
 //! its data, the words in lower case without a full stop, and the hint. `?` makes a kind the `Error` that
 //! tools see. In `a.jsonl:3: cannot read x: is a directory`, `at` adds the place `a.jsonl:3`, `cannot read x`
 //! are the words of the failure, and its cause is the rest: the member `source` of its row. `context` names
-//! an attempt that has no row, and `Error::new` a mistake of usage. A failure has its own words only, and
-//! `Error` writes the cause behind them: a chain of sources repeats none. Callers ask for kinds, such as
-//! `error.find::<RequestError>()`, never for words.
+//! an attempt that has no row, and `Error::new` a mistake of usage of one tool. A failure has its own words
+//! only, and `Error` writes the cause behind them: a chain of sources repeats none. Callers ask for kinds,
+//! such as `error.find::<RequestError>()`, never for words.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -103,11 +103,6 @@ impl Error {
     /// Adds a hint unless the kind has one.
     pub(crate) fn or_hint(self, hint: &str) -> Error {
         if self.hint.is_some() { self } else { self.hint(hint) }
-    }
-
-    /// Adds the cause: `text: cause`.
-    pub fn because(self, cause: impl fmt::Display) -> Error {
-        Error { hint: self.hint.clone(), ..Error::attempt(self.to_string(), cause.to_string()) }
     }
 
     /// Puts the location in front: `place: text`.
