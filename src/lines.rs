@@ -1,10 +1,12 @@
-//! Reads the lines of inputs: `reader.rs` cuts an input into JSON objects, `text_lines.rs` into lines of
-//! text, each with its place, and `feed.rs` reads ahead in a thread. `sniff.rs` recognizes input that is
-//! neither, `stray_text.rs` text in front of records. `record` decides what a line says.
+//! Reads the lines of inputs: `reader.rs` cuts an input into JSON objects, whose ends `object_scanner.rs`
+//! finds, `text_lines.rs` into lines of text, each with its place, and `feed.rs` reads ahead in a thread.
+//! `sniff.rs` recognizes input that is neither, `stray_text.rs` text in front of records. `record` decides
+//! what a line says.
 
 mod error;
 mod feed;
 mod located_line;
+mod object_scanner;
 mod reader;
 mod sniff;
 mod stray_text;

@@ -2,7 +2,7 @@
 //!
 //! A transport and nothing more: each tool calls what a tool of the command line calls. Every answer stays in
 //! the scope of the client (`client_scope.rs`) and within a number of tokens, and stored text is in a fence
-//! (`answer.rs`). The store is opened for each call, on a thread of its own (`call.rs`), and the embedding
+//! (`answer.rs`). A message that is refused is answered too (`message.rs`). The store is opened for each call, on a thread of its own (`call.rs`), and the embedding
 //! model is loaded for the first call that needs it. `http_server.rs` serves the same over HTTP, and
 //! `audited.rs` says what a request there does.
 
@@ -19,6 +19,7 @@ mod forgetting;
 mod handler;
 mod http_server;
 mod memories;
+mod message;
 mod options;
 mod prompts;
 mod recall;
@@ -48,12 +49,12 @@ use transport::LineTransport;
 pub fn serve(settings: Settings, options: Options, clock: Clock, diagnostics: Diagnostics) -> Result<()> {
     let max_line = settings.max_line();
     let scope = ScopeRule::new(&options)?;
-    let server = call::Server::new(settings, options, clock, diagnostics);
+    let server = call::Server::new(settings, options, clock, diagnostics.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start")?;
     let ended = runtime.block_on(async {
         let (input, output) = stdio_pipes();
-        let transport = LineTransport::new(input, output, max_line);
+        let transport = LineTransport::new(input, output, max_line, diagnostics);
         match serve_server(Handler::new(Arc::new(server), scope), transport).await {
             Ok(service) => service.waiting().await.map(drop).context("the server broke off"),
             Err(error) => refused(error),

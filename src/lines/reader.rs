@@ -2,6 +2,7 @@
 //! distinguished by content. A bad object is reported with its line, and reading continues with the next.
 
 use super::error::LineError;
+use super::object_scanner::{ObjectScanner, ScanStep};
 use super::sniff::{binary_format, describe, may_be_binary};
 use crate::error::{Context, Error, Result};
 use crate::record::Object;
@@ -40,6 +41,9 @@ pub struct LocatedObject {
     pub location: SourceLocation,
     pub object: Object,
 }
+
+/// The length of an object, or the offset and name of the invalid token.
+type Measured = std::result::Result<usize, (usize, String)>;
 
 /// Reads objects from `input`, holding one at a time, of at most `limit` bytes.
 pub struct Reader<R> {
@@ -110,7 +114,11 @@ impl<R: Read> Reader<R> {
             } else {
                 format!("this looks like {}; ", describe(&self.buffer[self.start..]))
             };
-            self.skip_line()?;
+            if self.in_array {
+                self.skip_elements()?
+            } else {
+                self.skip_line()?
+            }
             return Err(self.fault(line, LineError::NotAnObject { found: char::from(first), looks }));
         }
         let length = match self.object_length()? {
@@ -190,8 +198,8 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// The length of the object at `start`, by brackets and strings alone; or the offset and name of the
-    /// invalid token, so that a truncated line does not swallow those after it.
+    /// The length of the object or array at `start`, by brackets and strings alone; or the offset and name of
+    /// the invalid token, so that a truncated line does not swallow those after it.
     fn object_length(&mut self) -> Result<Measured> {
         let mut scan = ObjectScanner::default();
         let mut offset = 0;
@@ -233,6 +241,38 @@ impl<R: Read> Reader<R> {
                 None if !self.fill_buffer()? => return Ok(()),
                 None => {}
                 Some(_) => self.skip_line()?,
+            }
+        }
+    }
+
+    /// Skips an element of an array that is no object, and those behind it on its last line, where the array
+    /// may end.
+    fn skip_elements(&mut self) -> Result<()> {
+        let mut scan = ObjectScanner::within_array();
+        if self.buffer[self.start] == b'['
+            && let Ok(length) = self.object_length()?
+        {
+            self.line += count_newlines(&self.buffer[self.start..self.start + length]);
+            self.start += length;
+            scan.after_value = true;
+        }
+        loop {
+            let rest = &self.buffer[self.start..];
+            let end = memchr::memchr(b'\n', rest);
+            match scan.run(&rest[..end.unwrap_or(rest.len())]) {
+                ScanStep::Done(length) => {
+                    self.start += length;
+                    self.in_array = false;
+                    return Ok(());
+                }
+                ScanStep::More if end.is_none() => self.start = self.buffer.len(),
+                ScanStep::More | ScanStep::Malformed(..) => {
+                    self.ended = !scan.after_value;
+                    return self.skip_line();
+                }
+            }
+            if !self.fill_buffer()? {
+                return Ok(());
             }
         }
     }
@@ -292,86 +332,6 @@ pub fn too_long(limit: usize) -> Error {
 
 fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
-}
-
-/// An incremental scan for the end of an object.
-#[derive(Default)]
-struct ObjectScanner {
-    /// The brackets that are open.
-    open: Vec<u8>,
-    in_string: bool,
-    escaped: bool,
-    /// Whether a value has just ended, so that only `,`, `:` or a closing bracket can follow.
-    after_value: bool,
-}
-
-/// The length of an object, or the offset and name of the invalid token.
-type Measured = std::result::Result<usize, (usize, String)>;
-
-enum ScanStep {
-    Done(usize),
-    Malformed(usize, &'static str),
-    More,
-}
-
-impl ObjectScanner {
-    fn run(&mut self, bytes: &[u8]) -> ScanStep {
-        let mut at = 0;
-        while at < bytes.len() {
-            if self.in_string {
-                match self.string(bytes, at) {
-                    Ok(next) => at = next,
-                    Err(bad) => return bad,
-                }
-                continue;
-            }
-            let byte = bytes[at];
-            match byte {
-                b' ' | b'\t' | b'\r' | b'\n' => {}
-                b'{' | b'[' | b'"' if self.after_value => {
-                    return ScanStep::Malformed(at, "expected a comma or a closing bracket");
-                }
-                b'"' => self.in_string = true,
-                b'{' | b'[' => self.open.push(byte),
-                b'}' | b']' => {
-                    if self.open.pop() != Some(if byte == b'}' { b'{' } else { b'[' }) {
-                        return ScanStep::Malformed(at, "a closing bracket does not match");
-                    }
-                    if self.open.is_empty() {
-                        return ScanStep::Done(at + 1);
-                    }
-                    self.after_value = true;
-                }
-                b',' | b':' => self.after_value = false,
-                _ => self.after_value = true,
-            }
-            at += 1;
-        }
-        ScanStep::More
-    }
-
-    /// Steps through a string; a raw line end in it means that it was never closed.
-    fn string(&mut self, bytes: &[u8], mut at: usize) -> std::result::Result<usize, ScanStep> {
-        if std::mem::take(&mut self.escaped) {
-            at += 1;
-        }
-        while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr3(b'"', b'\\', b'\n', rest)) {
-            at += found;
-            match bytes[at] {
-                b'"' => {
-                    (self.in_string, self.after_value) = (false, true);
-                    return Ok(at + 1);
-                }
-                b'\n' => return Err(ScanStep::Malformed(at, "a string is not closed")),
-                _ if at + 1 == bytes.len() => {
-                    self.escaped = true;
-                    return Ok(bytes.len());
-                }
-                _ => at += 2,
-            }
-        }
-        Ok(bytes.len())
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The arguments of tools: their types, as JSON Schema, and their values, read from a call.
+//! The arguments of tools and prompts: their types, as JSON Schema, and their values, read from a call.
 
 use super::error::McpError;
 use crate::error::Result;
@@ -19,9 +19,10 @@ pub(super) enum Type {
     Whole(usize, usize),
     /// A number from 0 to 1.
     Share,
+    Object,
 }
 
-/// A parameter of a tool.
+/// A parameter of a tool, a prompt or a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
@@ -60,12 +61,22 @@ impl Parameter {
             Type::Flag => json!({"type": "boolean"}),
             Type::Whole(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
             Type::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
+            Type::Object => json!({"type": "object"}),
         };
         schema["description"] = self.about.into();
         if let Ok(default) = serde_json::from_str::<Value>(self.default) {
             schema["default"] = default;
         }
         schema
+    }
+
+    /// Errors unless its value among some is of its type, or it may be left out.
+    pub(super) fn check_in(&self, values: &Map<String, Value>) -> Result<()> {
+        match values.get(self.name) {
+            Some(value) => self.check(value),
+            None if self.is_required => Err(record::missing(self.name)),
+            None => Ok(()),
+        }
     }
 
     /// Errors with the expected type unless a value is of it.
@@ -76,9 +87,9 @@ impl Parameter {
             value.as_array().is_some_and(|all| all.iter().all(is))
         };
         let (is_right, expected) = match self.value_type {
-            Type::Text => (value.is_string(), "a text".to_owned()),
+            Type::Text => (value.is_string(), "a string".to_owned()),
             Type::Choice(words) => (is_choice(words, value), words.join(", ")),
-            Type::Texts => (items(value, &Value::is_string), "a list of texts".to_owned()),
+            Type::Texts => (items(value, &Value::is_string), "a list of strings".to_owned()),
             Type::Choices(words) => {
                 (items(value, &|word| is_choice(words, word)), format!("a list of {}", words.join(", ")))
             }
@@ -91,6 +102,7 @@ impl Parameter {
                 value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)),
                 "a number from 0 to 1".to_owned(),
             ),
+            Type::Object => (value.is_object(), "an object".to_owned()),
         };
         if is_right {
             return Ok(());
@@ -149,11 +161,7 @@ impl Arguments {
             return Err(McpError::NoArgument { name, arguments: names.join(", ") }.into());
         }
         for parameter in &parameters {
-            match values.get(parameter.name) {
-                Some(value) => parameter.check(value)?,
-                None if parameter.is_required => return Err(record::missing(parameter.name)),
-                None => {}
-            }
+            parameter.check_in(&values)?;
         }
         Ok(Arguments { values, parameters })
     }

@@ -1,15 +1,16 @@
 //! Batches of messages (JSON-RPC 2.0, section 6) of the protocol of 2025-03-26, which forbids `initialize` in
 //! one.
 
-use crate::record::{Object, quote};
-use rmcp::ErrorData;
-use rmcp::model::{ClientRequest, JsonRpcMessage, NumberOrString, RequestId};
+use super::error::McpError;
+use super::message::{self, Refusal};
+use crate::error::Error;
+use crate::record::RecordError;
+use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
-use rmcp::transport::async_rw::{JsonRpcMessageCodec, JsonRpcMessageCodecError};
-use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio_util::bytes::BytesMut;
-use tokio_util::codec::Decoder;
+
+/// The byte order mark, which Windows puts in front of UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The batches whose requests are not all answered.
 #[derive(Default)]
@@ -30,10 +31,22 @@ pub(super) struct Reading {
     pub(super) messages: Vec<RxJsonRpcMessage<RoleServer>>,
     /// The line that answers at once.
     pub(super) answer: Option<String>,
+    /// What cannot be read.
+    pub(super) faults: Vec<Error>,
 }
 
-/// A text that is no message of the protocol.
-struct Invalid;
+impl Reading {
+    /// The reading of a line that is refused as a whole.
+    pub(super) fn refused(refusal: Refusal) -> Reading {
+        let mut reading = Reading { answer: Some(refusal.to_json()), ..Reading::default() };
+        reading.note(refusal);
+        reading
+    }
+
+    fn note(&mut self, refusal: Refusal) {
+        self.faults.extend((refusal.code == ErrorCode::PARSE_ERROR).then_some(refusal.reason));
+    }
+}
 
 impl Batches {
     /// Says whether the protocol of the session has batches.
@@ -42,43 +55,46 @@ impl Batches {
     }
 
     /// Reads a line of a client.
-    pub(super) fn read(&mut self, line: &str) -> Reading {
-        let line = line.trim_start_matches('\u{feff}').trim();
-        if line.starts_with('[') {
-            return self.read_batch(line);
-        }
-        match parse(line) {
-            Ok(message) => Reading { messages: message.into_iter().collect(), answer: None },
-            Err(Invalid) => Reading { messages: Vec::new(), answer: Some(refusal(None)) },
-        }
+    pub(super) fn read(&mut self, line: &[u8]) -> Reading {
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii();
+        let read = match line.first() {
+            None => return Reading::default(),
+            Some(b'[') => self.read_batch(line),
+            Some(_) => message::read(line)
+                .map(|message| Reading { messages: message.into_iter().collect(), ..Reading::default() }),
+        };
+        read.unwrap_or_else(Reading::refused)
     }
 
-    fn read_batch(&mut self, line: &str) -> Reading {
-        let mut reading = Reading::default();
-        let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(line) else { return reading };
+    fn read_batch(&mut self, line: &[u8]) -> Result<Reading, Refusal> {
+        let elements: Vec<&RawValue> = serde_json::from_slice(line)
+            .map_err(|error| Refusal::unreadable(line, RecordError::Json { error }))?;
         if !self.are_allowed {
-            reading.answer = Some(refusal(None));
-            return reading;
+            return Err(Refusal::invalid(line, McpError::Batch));
         }
         if elements.is_empty() {
-            reading.answer = Some(refusal(Some("null")));
-            return reading;
+            return Err(Refusal::invalid(line, McpError::EmptyBatch));
         }
+        let mut reading = Reading::default();
         let mut batch = Batch { pending: Vec::new(), answers: Vec::new() };
-        for element in elements.into_iter().map(RawValue::get) {
-            match parse(element) {
+        for element in elements.into_iter().map(|element| element.get().as_bytes()) {
+            match message::read(element) {
                 Ok(Some(JsonRpcMessage::Request(request))) => {
                     let is_initialize = matches!(request.request, ClientRequest::InitializeRequest(_));
                     let is_pending = |batch: &Batch| batch.pending.contains(&request.id);
                     if is_initialize || is_pending(&batch) || self.open.iter().any(is_pending) {
-                        batch.answers.push(refusal(Some(&json_of(&request.id))));
+                        let refusal = Refusal::invalid(element, McpError::Repeated);
+                        batch.answers.push(refusal.to_json_in_batch());
                     } else {
                         batch.pending.push(request.id.clone());
                         reading.messages.push(JsonRpcMessage::Request(request));
                     }
                 }
                 Ok(message) => reading.messages.extend(message),
-                Err(Invalid) => batch.answers.push(refusal(Some(&id_of(element)))),
+                Err(refusal) => {
+                    batch.answers.push(refusal.to_json_in_batch());
+                    reading.note(refusal);
+                }
             }
         }
         if batch.pending.is_empty() {
@@ -86,7 +102,7 @@ impl Batches {
         } else {
             self.open.push(batch);
         }
-        reading
+        Ok(reading)
     }
 
     /// The line that the answer to a request completes: itself, or the array of the batch that the request is
@@ -124,47 +140,4 @@ impl Batch {
     fn into_line(self) -> Option<String> {
         (!self.answers.is_empty()).then(|| format!("[{}]", self.answers.join(",")))
     }
-}
-
-/// Reads a message; `None` for invalid JSON, or a notification that concerns another protocol.
-fn parse(json: &str) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Invalid> {
-    let mut line = BytesMut::from(json);
-    line.extend_from_slice(b"\n");
-    match JsonRpcMessageCodec::default().decode(&mut line) {
-        Ok(message) => Ok(message),
-        Err(JsonRpcMessageCodecError::Serde(error)) if error.is_data() => Err(Invalid),
-        Err(_) => Ok(None),
-    }
-}
-
-/// The answer to a request that is refused.
-#[derive(Serialize)]
-struct ErrorResponse<'a> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
-    error: ErrorData,
-}
-
-/// The refusal of an invalid request; `id` is JSON.
-fn refusal(id: Option<&str>) -> String {
-    let id = id.and_then(|id| serde_json::from_str(id).ok());
-    let error = ErrorData::invalid_request("Invalid request", None);
-    Object::of_value(&ErrorResponse { jsonrpc: "2.0", id, error }).into_json()
-}
-
-fn json_of(id: &RequestId) -> String {
-    match id {
-        NumberOrString::Number(number) => number.to_string(),
-        NumberOrString::String(text) => quote(text),
-    }
-}
-
-/// The id of an invalid request, as JSON; null if it has none.
-fn id_of(json: &str) -> String {
-    // JSON-RPC 2.0, section 5.1: the id of an error is null where none can be read.
-    let request = Object::parse(json).unwrap_or_default();
-    let id = request.get("id").filter(|_| request.has("method"));
-    let is_id = |json: &&str| serde_json::from_str::<RequestId>(json).is_ok();
-    id.filter(is_id).unwrap_or("null").to_owned()
 }

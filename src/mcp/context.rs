@@ -9,7 +9,7 @@ use crate::chat::fence;
 use crate::error::Result;
 use crate::memory::{self, State};
 use crate::recall_rules::RecallRules;
-use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI};
+use crate::record::{Address, Hit, MEMORY, Scope, Scopes, StoredRecord, URI, excerpt, quote};
 use crate::search::Request;
 use crate::store::{Select, Store};
 use crate::text::counted;
@@ -25,6 +25,7 @@ pub(super) const ROOT: &str = "viking://";
 /// instance of the flags.
 pub(super) fn address(call: &Call, uri: &str) -> Result<Address> {
     let address = Address::resolve(uri, &call.scope.partition()?)
+        .map_err(|error| error.at(format_args!("uri: {}", excerpt(&quote(uri), 40))))
         .map_err(|error| error.hint("the addresses of this scope: context_list"))?;
     if !is_open(call, &address) {
         return Err(McpError::OfOtherInstance.into());

@@ -8,6 +8,12 @@ failures! { pub(super) enum McpError {
     NotMcp ("the input does not begin as the Model Context Protocol does")
         => "a client starts rsv-mcp; see 'man rsv-mcp'",
     NoSession { why: String } ("the session did not begin: {}", plain(.why)),
+    NotAMessage ("expected a message of JSON-RPC 2.0, with an object as its params"),
+    BadParams ("the params are not those of the method"),
+    Batch ("a batch is accepted on standard input, by the protocol of 2025-03-26, and nowhere else"),
+    EmptyBatch ("the batch is empty"),
+    Repeated ("a batch has no initialize, and no id that another request has"),
+    Http { text: String } ("{text}"),
     /// The client gave no answer in time.
     NoRoots ("the client does not say what its roots are") => "start rsv-mcp with --partition",
     RootsFailed { source: ServiceError } ("the client does not say what its roots are")

@@ -256,7 +256,7 @@ async fn listed_roots(context: &RequestContext<RoleServer>) -> Result<Vec<String
 }
 
 fn to_prompt(row: &PromptRow) -> Prompt {
-    let arguments = row.arguments.iter().map(|(name, about, is_required)| {
+    let arguments = row.parameters.iter().map(|Parameter { name, about, is_required, .. }| {
         PromptArgument::new(*name).with_description(*about).with_required(*is_required)
     });
     Prompt::new(row.name, Some(row.about), Some(arguments.collect())).with_title(row.title)
@@ -374,13 +374,9 @@ impl ServerHandler for Handler {
             Ok(Scoped::Ask(question)) => return Ok(question.into()),
             Err(error) => return Err(refused(error, None)),
         };
-        let given = request.arguments.unwrap_or_default();
-        let values: Vec<Option<String>> = prompt
-            .arguments
-            .iter()
-            .map(|(name, ..)| given.get(*name).and_then(|value| value.as_str()).map(str::to_owned))
-            .collect();
-        let text = self.run(scope.clone(), &context, move |call| (prompt.text)(call, &values)).await;
+        let arguments = Arguments::check(request.arguments, prompt.parameters.to_vec());
+        let arguments = arguments.map_err(|error| refused(error, Some(&scope)))?;
+        let text = self.run(scope.clone(), &context, move |call| (prompt.text)(call, &arguments)).await;
         let text = text.map_err(|error| refused(error, Some(&scope)))?;
         let message = PromptMessage::new_text(Role::User, text);
         Ok(GetPromptResult::new(vec![message]).with_description(prompt.about).into())

@@ -1,21 +1,21 @@
 //! Prompts: requests of a user to a model about its memory.
 
 use super::answer::{Item, Listing};
+use super::arguments::{Arguments, Parameter, Type};
 use super::call::Call;
 use super::recall::for_task;
 use crate::chat::fence;
 use crate::error::Result;
-use crate::record::{MEMORY, StoredRecord, empty};
+use crate::record::{MEMORY, StoredRecord};
 
 /// A prompt.
 pub(super) struct PromptRow {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) about: &'static str,
-    /// Name, purpose, and whether it is required.
-    pub(super) arguments: &'static [(&'static str, &'static str, bool)],
-    /// The text for the values of the arguments, in their order.
-    pub(super) text: fn(&Call, &[Option<String>]) -> Result<String>,
+    pub(super) parameters: &'static [Parameter],
+    /// The text for some arguments.
+    pub(super) text: fn(&Call, &Arguments) -> Result<String>,
 }
 
 /// The number of memories, and of messages, that a prompt recalls.
@@ -27,25 +27,22 @@ pub(super) const PROMPTS: &[PromptRow] = &[
         name: "recall-before-you-begin",
         title: "Recall before you begin",
         about: "Put what is known about a task in front of it",
-        arguments: &[("task", "What is to be done", true)],
+        parameters: &[Parameter::required("task", Type::Text, "What is to be done")],
         text: recall,
     },
     PromptRow {
         name: "record-what-was-learnt",
         title: "Record what was learnt",
         about: "Have the model record what this session taught",
-        arguments: &[("task", "What the session was about", false)],
+        parameters: &[Parameter::optional("task", Type::Text, "What the session was about")],
         text: record,
     },
 ];
 
-fn recall(call: &Call, arguments: &[Option<String>]) -> Result<String> {
-    let task = arguments.first().cloned().flatten().unwrap_or_default();
-    if task.trim().is_empty() {
-        return Err(empty("task"));
-    }
+fn recall(call: &Call, arguments: &Arguments) -> Result<String> {
+    let task = arguments.words("task")?;
     let max_tokens = call.server.options.max_tokens / 2;
-    let found = for_task(call, &task, RECALLED)?;
+    let found = for_task(call, task, RECALLED)?;
     let (memories, messages): (Vec<StoredRecord>, Vec<StoredRecord>) =
         found.into_iter().partition(|record| record.kind == &MEMORY);
     let mut text = String::new();
@@ -65,11 +62,11 @@ fn recall(call: &Call, arguments: &[Option<String>]) -> Result<String> {
          recall for what was said, and context_search for documents. When a memory helped, or did not, say so with \
          memory_feedback and its id.\n\nThe task:\n",
     );
-    Ok(text + &task)
+    Ok(text + task)
 }
 
-fn record(_: &Call, arguments: &[Option<String>]) -> Result<String> {
-    let task = arguments.first().cloned().flatten().filter(|task| !task.trim().is_empty());
+fn record(_: &Call, arguments: &Arguments) -> Result<String> {
+    let task = arguments.text("task").filter(|task| !task.trim().is_empty());
     let about = task.map(|task| format!(" It was about: {task}")).unwrap_or_default();
     Ok(format!(
         "Look back at this session.{about}\n\n\

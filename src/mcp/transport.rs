@@ -1,11 +1,14 @@
 //! The messages of a client: one a line, or a batch in one line, which the protocol of 2025-03-26 has and no
 //! other.
 //!
-//! By hand, since rmcp's transport refuses every batch. The requests of a batch are worked on like any
-//! others; their answers wait for each other, and are sent in one array. A request that is cancelled gets no
-//! answer there either.
+//! By hand, since rmcp's transport refuses every batch, and drops a line that it cannot read, so that a
+//! client waits for the answer. The requests of a batch are worked on like any others; their answers wait for
+//! each other, and are sent in one array. A request that is cancelled gets no answer there either.
 
 use super::batch::{Batches, Reading};
+use super::message::Refusal;
+use crate::cli::Diagnostics;
+use crate::lines::{SourceLocation, too_long};
 use rmcp::model::{ClientNotification, JsonRpcMessage, ProtocolVersion, ServerResult};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -15,8 +18,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
-use tokio_util::bytes::BytesMut;
-use tokio_util::codec::{Decoder, LinesCodec};
+use tokio_util::bytes::{Bytes, BytesMut};
+use tokio_util::codec::{AnyDelimiterCodec, Decoder};
 
 /// The protocol that has batches.
 const BATCHING: ProtocolVersion = ProtocolVersion::V_2025_03_26;
@@ -25,7 +28,12 @@ const BATCHING: ProtocolVersion = ProtocolVersion::V_2025_03_26;
 pub(super) struct LineTransport<R, W> {
     input: R,
     buffer: BytesMut,
-    lines: LinesCodec,
+    lines: AnyDelimiterCodec,
+    /// The number of lines that were read.
+    line: u64,
+    /// Whether all of the input is in the buffer.
+    is_at_end: bool,
+    diagnostics: Diagnostics,
     /// None once it is closed.
     output: Arc<Mutex<Option<W>>>,
     /// The messages that were read and not received yet.
@@ -36,12 +44,15 @@ pub(super) struct LineTransport<R, W> {
 }
 
 impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
-    /// A line of more than `max_line` bytes is passed over.
-    pub(super) fn new(input: R, output: W, max_line: usize) -> LineTransport<R, W> {
+    /// A line of more than `max_line` bytes is refused, as one that cannot be read; `diagnostics` names both.
+    pub(super) fn new(input: R, output: W, max_line: usize, diagnostics: Diagnostics) -> LineTransport<R, W> {
         LineTransport {
             input,
             buffer: BytesMut::new(),
-            lines: LinesCodec::new_with_max_length(max_line),
+            lines: AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), max_line),
+            line: 0,
+            is_at_end: false,
+            diagnostics,
             output: Arc::new(Mutex::new(Some(output))),
             received: VecDeque::new(),
             batches: Batches::default(),
@@ -49,19 +60,23 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         }
     }
 
-    /// The next line; `None` at the end of the input, or if it cannot be read. One that is too long, or no
-    /// text, is left out. Dropping the call loses no input.
-    async fn next_line(&mut self) -> Option<String> {
+    /// The next line; `None` at the end of the input, or if it cannot be read. Errors if it is too long.
+    /// Dropping the call loses no input.
+    async fn next_line(&mut self) -> Option<Result<Bytes, Refusal>> {
         loop {
-            match self.lines.decode(&mut self.buffer) {
-                Ok(Some(line)) => return Some(line),
+            let decode =
+                if self.is_at_end { AnyDelimiterCodec::decode_eof } else { AnyDelimiterCodec::decode };
+            match decode(&mut self.lines, &mut self.buffer) {
+                Ok(Some(line)) => return Some(Ok(line)),
+                Ok(None) if self.is_at_end => return None,
                 Ok(None) => {}
-                Err(_) => continue,
+                Err(_) => {
+                    let error = too_long(self.lines.max_length()).at("message");
+                    return Some(Err(Refusal::unreadable(&self.buffer, error)));
+                }
             }
             // A client whose input breaks off has gone, as at its end: no answer would reach it.
-            if self.input.read_buf(&mut self.buffer).await.ok()? == 0 {
-                return None;
-            }
+            self.is_at_end = self.input.read_buf(&mut self.buffer).await.ok()? == 0;
         }
     }
 
@@ -139,7 +154,12 @@ where
                 return Some(message);
             }
             let line = self.next_line().await?;
-            let Reading { messages, answer } = self.batches.read(&line);
+            self.line += 1;
+            let reading = line.map_or_else(Reading::refused, |line| self.batches.read(&line));
+            let Reading { messages, answer, faults } = reading;
+            for fault in faults {
+                self.diagnostics.fault(&fault.at(SourceLocation::new("<stdin>".into(), self.line)));
+            }
             self.received.extend(messages);
             if let Some(line) = answer {
                 self.write_first(line);

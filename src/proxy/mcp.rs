@@ -6,7 +6,7 @@ use crate::access::Caller;
 use crate::mcp::HttpServer;
 use crate::record::RequestScope;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::http::request::Parts;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl McpApi {
         scope: RequestScope,
         caller: &Caller,
     ) -> HttpResponse {
-        let mut request = Request::new(Full::new(body));
+        let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = head.headers.clone();

@@ -509,7 +509,11 @@ fn errors_are_answers_with_hints_and_the_session_continues() {
             json!({"uri": "viking://resources/nothing"}),
             "error: there is nothing at viking://resources/nothing\nhint: context_list",
         ),
-        ("context_read", json!({"uri": "resources"}), "error: expected an address such as viking://"),
+        (
+            "context_list",
+            json!({"uri": "x"}),
+            "error: uri: \"x\": expected an address such as viking://resources/notes\nhint: ",
+        ),
         (
             "context_list",
             json!({"uri": "viking://resources", "depth": 99}),
@@ -552,9 +556,13 @@ fn what_is_no_session_ends_with_an_error() {
         );
     }
     // An input that ends, or is no JSON, begins nothing.
-    for input in ["", "\n", "hello\n"] {
+    for (input, stderr) in [
+        ("", ""),
+        ("\n", ""),
+        ("hello\n", "rsv-mcp: error: <stdin>:1: invalid JSON: expected value at column 1\n"),
+    ] {
         let ran = home.run("rsv-mcp", &[], input);
-        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str(), ran.status), ("", "", 0));
+        assert_eq!((ran.stdout.is_empty(), ran.stderr.as_str(), ran.status), (stderr.is_empty(), stderr, 0));
     }
     assert!(!home.path(".local").exists(), "nothing was asked for, and something was made");
 }

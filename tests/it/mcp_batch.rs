@@ -89,9 +89,7 @@ fn a_batch_is_answered_by_one_array() {
         assert_eq!(by_id(&array), wanted, "{batch}");
     }
     // A notification gets no answer, and an empty batch is no batch.
-    for quiet in [json!([note, note]).to_string(), "[{\"jsonrpc\":".to_owned()] {
-        assert_eq!(answers(&mut client, &quiet), Vec::<Value>::new());
-    }
+    assert_eq!(answers(&mut client, &json!([note, note]).to_string()), Vec::<Value>::new());
     let lines = answers(&mut client, "[]");
     assert_eq!((&lines[0]["id"], &lines[0]["error"]["code"]), (&Value::Null, &json!(-32600)), "{lines:?}");
     assert_eq!(client.end().0.code(), Some(0));

@@ -3,7 +3,7 @@
 use crate::fake::{Answer, Fake};
 use crate::mcp::Client;
 use crate::mutations::mutate;
-use crate::proxy::{Proxy, REPLY, asking};
+use crate::proxy::{Proxy, REPLY, asking, post};
 use crate::support::{Dice, Home, lines_of, number_from, text, tries};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,6 +166,140 @@ fn a_server_that_is_killed_in_a_call_leaves_it_whole_or_undone() {
         *sessions.entry(memory).or_default() += 1;
     }
     assert!(sessions.values().all(|count| *count == 2), "{sessions:?}");
+}
+
+/// Keeps: A request that cannot be read is answered, and its line is named.
+#[test]
+fn a_request_that_cannot_be_read_is_answered_and_its_line_named() {
+    let home = Home::new().env("RSV_MAX_LINE_BYTES", "2000");
+    let mut client = Client::at_protocol(&home, &["-p", "p"], None, "2025-03-26");
+    let recall = |arguments: &str| {
+        let params = format!(r#"{{"name":"recall","arguments":{arguments}}}"#);
+        format!(r#"{{"method":"tools/call","params":{params},"jsonrpc":"2.0","id":2}}"#)
+    };
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    let long =
+        r#"{"jsonrpc":"2.0","id":"long","method":"ping","params":{"x":""#.to_owned() + &"x".repeat(3000);
+    let latin: Vec<u8> =
+        recall(r#"{"query":"caf?"}"#).bytes().map(|b| if b == b'?' { 0xe9 } else { b }).collect();
+    // The first two lines began the session.
+    for (number, (line, id, reason)) in (3..).zip([
+        (recall(r#"{"query":"x \ud83c y"}"#).into_bytes(), json!(2), "hex escape"),
+        (recall(r#"{"query":"x","limit":1e400}"#).into_bytes(), json!(2), "number out of range"),
+        (recall(&format!(r#"{{"query":{deep}}}"#)).into_bytes(), json!(2), "recursion limit"),
+        (latin, json!(2), "invalid unicode"),
+        (b"not json".to_vec(), Value::Null, "invalid JSON: expected"),
+        (br#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"na"#.to_vec(), json!("a"), "EOF"),
+        (br#"{"jsonrpc":"2.0","id":7,"result":{"#.to_vec(), Value::Null, "EOF"),
+        (long.into_bytes(), json!("long"), "message: is longer than the limit of 2000 bytes"),
+        (b"[{\"jsonrpc\":".to_vec(), Value::Null, "EOF"),
+    ]) {
+        let input = client.talk.input.as_mut().unwrap();
+        input.write_all(&[&line[..], b"\n"].concat()).unwrap();
+        let answer = client.receive();
+        let told = text(&answer["error"]["message"]);
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&id, &json!(-32700)),
+            "line {number}: {answer}"
+        );
+        assert!(told.contains(reason), "line {number}: {told}");
+        // A client refuses null as an id.
+        assert_eq!(answer.get("id").is_some(), !id.is_null(), "{answer}");
+    }
+    // In a batch too, and in a line that nothing ends.
+    client.talk.say(&format!("[{}]", recall(r#"{"query":"\ud83c"}"#)));
+    assert_eq!(client.receive()[0]["error"]["code"], -32700);
+    client.talk.input.as_mut().unwrap().write_all(br#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#).unwrap();
+    drop(client.talk.input.take());
+    assert_eq!(client.receive()["id"], 9);
+    let (status, stderr) = client.end();
+    assert_eq!(status.code(), Some(0));
+    let named = |line: &&str| line.starts_with("rsv-mcp: error: <stdin>:");
+    let named: Vec<&str> = stderr.lines().filter(named).map(|line| line.split(':').nth(3).unwrap()).collect();
+    assert_eq!(named, ["3", "4", "5", "6", "7", "8", "9", "10", "11", "12"], "{stderr}");
+}
+
+/// Requests that are no message, or whose parameters do not fit: the code, and the reason.
+const MISFITS: [(&str, &str, i64, &str); 8] = [
+    ("ping", r#","params":7"#, -32600, "error: expected a message of JSON-RPC 2.0"),
+    ("tools/call", "", -32602, "error: name: is missing"),
+    ("tools/call", r#","params":{"name":5}"#, -32602, "error: name: expected a string, found 5"),
+    (
+        "tools/call",
+        r#","params":{"name":"recall","arguments":[]}"#,
+        -32602,
+        "error: arguments: expected an object, found []",
+    ),
+    ("resources/read", r#","params":{"uri":7}"#, -32602, "error: uri: expected a string, found 7"),
+    ("initialize", r#","params":null"#, -32602, "error: protocolVersion: is missing"),
+    (
+        "initialize",
+        r#","params":{"protocolVersion":"2025-06-18","capabilities":{"roots":5},"clientInfo":{"name":"x","version":"1"}}"#,
+        -32602,
+        "error: the params are not those of the method",
+    ),
+    (
+        "prompts/get",
+        r#","params":{"name":"recall-before-you-begin","arguments":{"task":7}}"#,
+        -32602,
+        "error: task: expected a string, found 7",
+    ),
+];
+
+fn misfit(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":6,"method":"{method}"{params}}}"#)
+}
+
+#[test]
+fn a_request_whose_parameters_do_not_fit_gets_the_reason() {
+    let home = Home::new();
+    let mut client = Client::start(&home, &["-p", "p"]);
+    for (method, params, code, reason) in MISFITS {
+        client.talk.say(&misfit(method, params));
+        let answer = client.receive();
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(6), &json!(code)),
+            "{method}: {answer}"
+        );
+        assert!(text(&answer["error"]["message"]).starts_with(reason), "{method}: {answer}");
+    }
+    assert_eq!(client.end().1, "");
+}
+
+#[test]
+fn what_http_refuses_is_json_too() {
+    let home = Home::new();
+    let proxy = Proxy::start(&home);
+    let headers = "Accept: application/json, text/event-stream\r\n";
+    let refused = |headers: &str, body: &str, status: u16, code: i64| {
+        let whole = proxy.whole(&post("/mcp", headers, body));
+        let (head, answer) = whole.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{body}: {whole}");
+        assert!(head.to_lowercase().contains("content-type: application/json"), "{body}: {whole}");
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        assert_eq!((&answer["jsonrpc"], &answer["error"]["code"]), (&json!("2.0"), &json!(code)), "{answer}");
+        answer
+    };
+    for body in ["", "not json", "{\"jsonrpc\":\"2.0\",\"id\":"] {
+        refused(headers, body, 400, -32700);
+    }
+    let lone = r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":{"x":"\ud83c"}}"#;
+    assert_eq!(refused(headers, lone, 400, -32700)["id"], 3);
+    for (method, params, code, reason) in MISFITS {
+        let status = if code == -32602 { 200 } else { 400 };
+        let answer = refused(headers, &misfit(method, params), status, code);
+        assert!(answer["id"] == 6 && text(&answer["error"]["message"]).starts_with(reason), "{answer}");
+    }
+    let batch = json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]).to_string();
+    let batching = format!("{headers}MCP-Protocol-Version: 2025-03-26\r\n");
+    let answer = refused(&batching, &batch, 400, -32600);
+    assert!(answer.to_string().contains("a batch is accepted on standard input"), "{answer}");
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    assert_eq!(refused("Accept: text/html\r\n", ping, 406, -32600)["id"], 1);
+    let pretty = ping.replace(',', ",\n");
+    assert_eq!(proxy.raw(&post("/mcp", headers, &pretty)).0, 200);
 }
 
 /// One message of each kind that a client sends.

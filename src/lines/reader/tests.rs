@@ -53,9 +53,33 @@ fn a_bad_line_is_named_and_the_next_is_read() {
         for piece in [1, 1000] {
             let found = read(&input, piece, 1000);
             assert_eq!(found[..2], ["in:1 {\"x\":1}".to_owned(), error.to_owned()]);
-            assert_eq!(found[2], "in:3 {\"y\":2}", "after {bad}");
+            assert_eq!(found[2..], ["in:3 {\"y\":2}"], "after {bad}");
         }
     }
+}
+
+#[test]
+fn an_array_ends_behind_elements_that_are_no_objects() {
+    let found = |element: &str, line| format!("in:{line}: expected a JSON object, found '{element}'");
+    let last = |line| format!("in:{line} {{\"y\":2}}");
+    for (array, errors) in [
+        ("[1]", vec![found("1", 1)]),
+        ("[[]]", vec![found("[", 1)]),
+        ("[\"a]\", null]", vec![found("\"", 1)]),
+        ("[ 1 ] ", vec![found("1", 1)]),
+        ("[\n[\n1,\n[2]\n],\n[3]\n]", vec![found("[", 2), found("[", 6)]),
+        ("[\n1\n,\n\"b\"\n]", vec![found("1", 2), found("\"", 4)]),
+        ("[[1]\n,[2]]", vec![found("[", 1), found("[", 2)]),
+    ] {
+        let input = format!("{array}\n[{{\"y\":2}}]\n");
+        for piece in [1, 2, 1000] {
+            let mut wanted = errors.clone();
+            wanted.push(last(1 + array.matches('\n').count() + 1));
+            assert_eq!(read(&input, piece, 1000), wanted, "{array} by {piece}");
+        }
+    }
+    let missing = "in:2: the input ends inside an array".to_owned();
+    assert_eq!(read("[1,\n", 10, 100), [found("1", 1), missing]);
 }
 
 #[test]
