@@ -331,8 +331,26 @@ fn messages_that_do_not_fit_are_left_out() {
     let tiny = ask("tiny");
     assert_eq!((last(&tiny), quoted(&tiny).len()), ("Which owl?".into(), 0));
     // A reserve in the request is respected.
-    let reserve = request(&[("user", "Which owl?")]).replace("llama3.1\"", "small\",\"max_tokens\":3990");
+    let reserve = request(&[("user", "Which owl?")]).replace("llama3.1\"", "small\",\"max_tokens\":3950");
     assert_eq!(last(&enrich(&home, &reserve)), "Which owl?");
+}
+
+#[test]
+fn the_reserve_gives_way_before_anything_of_the_clients_is_dropped() {
+    let home = home_of(&["My owl is called Bob."]);
+    home.write(".config/rsv/config.toml", "[models.'llama3.2']\nmax_context_tokens = 8192\n");
+    let messages = [("user", "An owl."), ("assistant", "Which one?"), ("user", "What is my owl called?")];
+    for (model, reserve) in [
+        ("llama3.2\"", 2048),
+        ("llama3.2\",\"max_tokens\":9000", 4096),
+        ("gpt-4\",\"max_tokens\":8192", 4096),
+    ] {
+        let enriched = enrich(&home, &request(&messages).replace("llama3.1\"", model));
+        let account = &enriched["rsv"]["account"];
+        let kept = (&account["window"], &account["reserve"], &account["dropped"]);
+        assert_eq!(kept, (&json!(8192), &json!(reserve), &json!([])), "{model}");
+        assert_eq!(quoted(&enriched), ["My owl is called Bob."], "{model}");
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_conversation_in_ollamas_words_has_memory() {
         "{\"role\":\"user\",\"content\":\"The bones chapel is in Evora\",\"timestamp\":1}\n",
     );
     let proxy = Proxy::start(&home);
-    let body = r#"{"model":"llama3.1","options":{"seed":1.0,"num_ctx":2048,"num_predict":100},"keep_alive":"5m","tools":[],"messages":[{"role":"system","content":"Be brief"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},{"role":"tool","content":"3","tool_name":"f"},{"role":"user","content":"And the bones chapel?","images":["aGk="]}]}"#;
+    let body = r#"{"model":"llama3.2","options":{"seed":1.0,"num_ctx":2048,"num_predict":4096},"keep_alive":"5m","tools":[],"messages":[{"role":"system","content":"Be brief"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},{"role":"tool","content":"3","tool_name":"f"},{"role":"user","content":"And the bones chapel?","images":["aGk="]}]}"#;
     let answer = proxy.whole(&post("/partition/p/api/chat", "Authorization: Bearer callers\r\n", body));
     assert!(answer.contains("x-rsv-recalled: 1") && answer.contains("application/x-ndjson"), "{answer}");
     assert!(
