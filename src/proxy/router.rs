@@ -217,7 +217,7 @@ impl Router {
             Route::Chat => self.chat(Api::Chat, asked, body).await?,
             Route::Messages => self.chat(Api::Messages, asked, body).await?,
             Route::Responses => self.chat(Api::Responses, asked, body).await?,
-            Route::Embeddings => self.embeddings(body).await?,
+            Route::Embeddings => self.embeddings(head, body).await?,
             Route::OllamaChat => self.ollama_turn(OllamaMethod::Chat, asked, body).await?,
             Route::OllamaGenerate => self.ollama_turn(OllamaMethod::Generate, asked, body).await?,
             Route::Mcp => self.mcp(asked, body).await?,
@@ -238,7 +238,7 @@ impl Router {
 
     /// Answers a request of the Model Context Protocol.
     async fn mcp(&self, asked: Asking<'_>, body: Incoming) -> OrResponse {
-        let body = self.read_body(body).await?;
+        let body = self.read_decoded(asked.head, body).await?;
         let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
         let mut response = self.mcp.answer(asked.head, body, asked.scope()?, asked.caller).await;
         if let Some(call) = call {
@@ -296,7 +296,7 @@ impl Router {
                 self.documents.upload(&names, head, body).await.unwrap_or_else(|refusal| refusal)
             }
             (_, Route::AiChat { streams }) => {
-                let bytes = self.read_body(body).await?;
+                let bytes = self.read_decoded(head, body).await?;
                 let body = request_body::parse(&bytes).map_err(response::bad_request)?;
                 let sender = self.sender(caller, head).await?;
                 self.ai_chat.run(&names, &head.headers, sender, &body, streams).await
@@ -326,17 +326,8 @@ impl Router {
         request_body::read(body, self.max_body, self.idle_timeout).await
     }
 
-    async fn read_chat(
-        &self,
-        asked: &Asking<'_>,
-        body: Incoming,
-        client: &Arc<()>,
-    ) -> OrResponse<(ChatRequest, Bytes)> {
-        let bytes = self.read_body(body).await?;
-        let Asking { caller, head, .. } = asked;
-        let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
-        let request = ChatRequest::parse(head, &bytes, asked.scope()?, sender, settings, client);
-        Ok((request.map_err(response::bad_request)?, bytes))
+    async fn read_decoded(&self, head: &Parts, body: Incoming) -> OrResponse<Bytes> {
+        Ok(request_body::decoded(&head.headers, self.read_body(body).await?, self.max_body)?)
     }
 
     async fn chat(&self, api: Api, asked: Asking<'_>, body: Incoming) -> OrResponse {
@@ -345,11 +336,17 @@ impl Router {
         let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
         let mode =
             MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(response::bad_request)?;
+        let is_off = mode.within(caller) == MemoryMode::Off;
+        let plain = match request_body::decoded(&head.headers, bytes.clone(), self.max_body) {
+            // The provider may know the encoding.
+            Err(_) if is_off => Bytes::from_static(b"{}"),
+            plain => plain?,
+        };
         let client = Arc::new(());
-        let readable = if mode.within(caller) == MemoryMode::Off {
+        let readable = if is_off {
             None
         } else {
-            let request = ChatRequest::parse(head, &bytes, scope, sender.clone(), settings, &client);
+            let request = ChatRequest::parse(head, &plain, scope, sender.clone(), settings, &client);
             let request = request.map_err(response::bad_request)?;
             match api {
                 Api::Chat => Some(request),
@@ -358,22 +355,32 @@ impl Router {
             }
         };
         let Some(request) = readable else {
-            let object = request_body::parse_to_relay(&bytes).map_err(response::bad_request)?;
+            let object = request_body::parse_to_relay(&plain).map_err(response::bad_request)?;
             return self.passthrough.relay(api.path(), head, object, bytes, &sender).await;
         };
         // They may be long, and the turn takes its time.
-        drop(bytes);
+        drop((bytes, plain));
         Ok(self.chat.complete(request, client).await)
     }
 
     async fn ollama_turn(&self, method: OllamaMethod, asked: Asking<'_>, body: Incoming) -> OrResponse {
+        let bytes = self.read_body(body).await?;
+        let (Asking { caller, head, .. }, scope) = (&asked, asked.scope()?);
+        let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
+        let mode =
+            MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(response::bad_request)?;
+        if mode.within(caller) == MemoryMode::Off {
+            return Ok(self.ollama.relay(method.name(), head, bytes, sender.purse).await);
+        }
+        let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body)?;
         let client = Arc::new(());
-        let (chat, bytes) = self.read_chat(&asked, body, &client).await?;
-        self.ollama.turn(chat, OllamaRequest { method, head: asked.head, bytes, client }).await
+        let chat = ChatRequest::parse(head, &plain, scope, sender, settings, &client);
+        let chat = chat.map_err(response::bad_request)?;
+        self.ollama.turn(chat, OllamaRequest { method, head, bytes, client }).await
     }
 
-    async fn embeddings(&self, body: Incoming) -> OrResponse {
-        let bytes = self.read_body(body).await?;
+    async fn embeddings(&self, head: &Parts, body: Incoming) -> OrResponse {
+        let bytes = self.read_decoded(head, body).await?;
         let request = request_body::parse(&bytes).and_then(|body| EmbeddingsRequest::parse(&body));
         let request = request.map_err(response::bad_request)?;
         Ok(self.embeddings.run(request).await)
@@ -382,7 +389,9 @@ impl Router {
     async fn relay(&self, name: &str, asked: &Asking<'_>, body: Incoming) -> OrResponse {
         let bytes = self.read_body(body).await?;
         // A form, or what the provider is to judge.
-        let object = request_body::parse_to_relay(&bytes).unwrap_or_default();
+        let plain = request_body::decoded(&asked.head.headers, bytes.clone(), self.max_body);
+        let object = plain.ok().and_then(|plain| request_body::parse_to_relay(&plain).ok());
+        let object = object.unwrap_or_default();
         let sender = self.sender(asked.caller, asked.head).await?;
         self.passthrough.relay(name, asked.head, object, bytes, &sender).await
     }

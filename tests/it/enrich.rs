@@ -447,6 +447,18 @@ fn several_requests_are_several_lines_and_bad_ones_are_named() {
         ),
         (r#"{"messages":"x"}"#, "messages: expected an array of objects, found \"x\""),
         (
+            r#"{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},"oops"]}"#,
+            "messages[2]: expected an object, found \"oops\"",
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":"a"},{"role":"user","role":"user"}]}"#,
+            "messages[1]: role: given twice",
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":[{"type":"text"},7]}]}"#,
+            "messages[0]: content[1]: expected an object, found 7",
+        ),
+        (
             r#"{"messages":[{"role":"user","content":"x"}],"rsv":7}"#,
             "rsv: value: expected an object, found 7",
         ),

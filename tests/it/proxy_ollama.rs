@@ -184,6 +184,29 @@ fn an_answer_that_comes_encoded_is_stored_in_the_clear() {
 }
 
 #[test]
+fn ollama_gets_what_memory_cannot_read_as_it_is() {
+    let answer = r#"{"message":{"role":"assistant","content":"Yes."},"response":"Yes.","done":true}"#;
+    let ollama = Fake::answering(move |_| Answer::new(200, answer));
+    let home = home(&ollama);
+    let proxy = Proxy::start(&home);
+    let off = "x-rsv-memory: off\r\n";
+    let chat = r#"{"model":"m","messages":[{"role":"user","content":"\ud83c"},{"role":"user","content":"\udf45 z"}],"options":{"num_ctx":9999999999999},"stream":false}"#;
+    for (path, headers, body, kept) in [
+        ("/api/generate", off, r#"{"model":"llama3.2","prompt":7}"#, r#"{"model":"llama3.2","prompt":7}"#),
+        ("/api/chat", off, r#"{"model":"m","model":"n"}"#, r#"{"model":"m","model":"n"}"#),
+        ("/api/generate", "", r#"{"model":"m","prompt":"old \ud83c y","stream":false}"#, "old \\ud83c y"),
+        ("/api/chat", "", chat, r#"\udf45 z"}],"options":{"num_ctx":9999999999999},"stream":false}"#),
+    ] {
+        let (status, reported) = proxy.post(path, headers, body);
+        assert_eq!(status, 200, "{body}: {reported}");
+        let seen = ollama.seen().pop().unwrap();
+        assert!(seen.path == path && seen.text().contains(kept), "{body}: {}", seen.text());
+    }
+    let said = stored(&home);
+    assert!(said.contains(&(json!("user"), json!("old \u{fffd} y"))), "{said:?}");
+}
+
+#[test]
 fn the_rest_of_ollama_passes_on() {
     let ollama = Fake::new([
         Answer::new(200, "{\"models\": []}"),
