@@ -22,7 +22,7 @@ use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
 use crate::mcp::AuditedCall;
-use crate::record::{RequestScope, Scope};
+use crate::record::{Object, RequestScope, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -330,53 +330,55 @@ impl Router {
         Ok(request_body::decoded(&head.headers, self.read_body(body).await?, self.max_body)?)
     }
 
-    async fn chat(&self, api: Api, asked: Asking<'_>, body: Incoming) -> OrResponse {
+    /// Reads the request for a turn; `None` if its memory is off, so that nobody reads it.
+    async fn read_chat(
+        &self,
+        asked: &Asking<'_>,
+        body: Incoming,
+        client: &Arc<()>,
+    ) -> OrResponse<(Option<ChatRequest>, Bytes, Requester)> {
         let bytes = self.read_body(body).await?;
-        let (Asking { caller, head, .. }, scope) = (&asked, asked.scope()?);
+        let (Asking { caller, head, .. }, scope) = (asked, asked.scope()?);
         let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
-        let mode =
-            MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(response::bad_request)?;
-        let is_off = mode.within(caller) == MemoryMode::Off;
-        let plain = match request_body::decoded(&head.headers, bytes.clone(), self.max_body) {
-            // The provider may know the encoding.
-            Err(_) if is_off => Bytes::from_static(b"{}"),
-            plain => plain?,
-        };
-        let client = Arc::new(());
-        let readable = if is_off {
-            None
-        } else {
-            let request = ChatRequest::parse(head, &plain, scope, sender.clone(), settings, &client);
-            let request = request.map_err(response::bad_request)?;
-            match api {
-                Api::Chat => Some(request),
-                // Memory has no part in an unreadable request: the provider judges it.
-                Api::Messages | Api::Responses => request.for_api(api, &head.headers),
-            }
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope);
+        if mode.map_err(response::bad_request)?.within(caller) == MemoryMode::Off {
+            return Ok((None, bytes, sender));
+        }
+        let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body)?;
+        let request = ChatRequest::parse(head, &plain, scope, sender.clone(), settings, client);
+        Ok((Some(request.map_err(response::bad_request)?), bytes, sender))
+    }
+
+    /// The members that a request is relayed by; none if its encoding is unknown, which the provider may know.
+    fn relayed_by(&self, head: &Parts, bytes: &Bytes) -> Result<Object> {
+        let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body);
+        plain.map_or(Ok(Object::default()), |plain| request_body::parse_to_relay(&plain))
+    }
+
+    async fn chat(&self, api: Api, asked: Asking<'_>, body: Incoming) -> OrResponse {
+        let (head, client) = (asked.head, Arc::new(()));
+        let (request, bytes, sender) = self.read_chat(&asked, body, &client).await?;
+        let readable = match api {
+            Api::Chat => request,
+            // Memory has no part in an unreadable request: the provider judges it.
+            Api::Messages | Api::Responses => request.and_then(|request| request.for_api(api, &head.headers)),
         };
         let Some(request) = readable else {
-            let object = request_body::parse_to_relay(&plain).map_err(response::bad_request)?;
+            let object = self.relayed_by(head, &bytes).map_err(response::bad_request)?;
             return self.passthrough.relay(api.path(), head, object, bytes, &sender).await;
         };
         // They may be long, and the turn takes its time.
-        drop((bytes, plain));
+        drop(bytes);
         Ok(self.chat.complete(request, client).await)
     }
 
     async fn ollama_turn(&self, method: OllamaMethod, asked: Asking<'_>, body: Incoming) -> OrResponse {
-        let bytes = self.read_body(body).await?;
-        let (Asking { caller, head, .. }, scope) = (&asked, asked.scope()?);
-        let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
-        let mode =
-            MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(response::bad_request)?;
-        if mode.within(caller) == MemoryMode::Off {
-            return Ok(self.ollama.relay(method.name(), head, bytes, sender.purse).await);
+        let (head, client) = (asked.head, Arc::new(()));
+        let (chat, bytes, sender) = self.read_chat(&asked, body, &client).await?;
+        match chat {
+            Some(chat) => self.ollama.turn(chat, OllamaRequest { method, head, bytes, client }).await,
+            None => Ok(self.ollama.relay(method.name(), head, bytes, sender.purse).await),
         }
-        let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body)?;
-        let client = Arc::new(());
-        let chat = ChatRequest::parse(head, &plain, scope, sender, settings, &client);
-        let chat = chat.map_err(response::bad_request)?;
-        self.ollama.turn(chat, OllamaRequest { method, head, bytes, client }).await
     }
 
     async fn embeddings(&self, head: &Parts, body: Incoming) -> OrResponse {
@@ -389,9 +391,7 @@ impl Router {
     async fn relay(&self, name: &str, asked: &Asking<'_>, body: Incoming) -> OrResponse {
         let bytes = self.read_body(body).await?;
         // A form, or what the provider is to judge.
-        let plain = request_body::decoded(&asked.head.headers, bytes.clone(), self.max_body);
-        let object = plain.ok().and_then(|plain| request_body::parse_to_relay(&plain).ok());
-        let object = object.unwrap_or_default();
+        let object = self.relayed_by(asked.head, &bytes).unwrap_or_default();
         let sender = self.sender(asked.caller, asked.head).await?;
         self.passthrough.relay(name, asked.head, object, bytes, &sender).await
     }

@@ -2,9 +2,8 @@
 //!
 //! `Object` is for bytes that must survive: a client's or a provider's JSON that passes on, of which a few
 //! members are read or replaced, and records, whose unknown members stay. JSON of which nothing passes on is
-//! read into a type that derives `Deserialize` (`decode` reads one member so), and JSON that rsv words itself
-//! is written from one that derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a
-//! `&RawValue` in it.
+//! read into a type that derives `Deserialize`, and JSON that rsv words itself is written from one that
+//! derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a `&RawValue` in it.
 
 use super::error::RecordError;
 use crate::error::{Error, Result};
@@ -220,15 +219,6 @@ impl Object {
     /// A member that is a string without escapes, as types and roles are; `None` for any other.
     pub fn word(&self, name: &str) -> Option<&str> {
         self.get(name).and_then(word)
-    }
-
-    /// An optional member of the type `T`, as `what` describes it; `null` counts as absent. Fails at another
-    /// type.
-    pub fn decode<'a, T: Deserialize<'a>>(&'a self, name: &str, what: &str) -> Result<Option<T>> {
-        match self.get(name) {
-            None | Some("null") => Ok(None),
-            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, what, json)),
-        }
     }
 
     /// An optional string, as `unquote` reads it; `null` counts as absent. Fails if the member has another
