@@ -58,7 +58,8 @@ impl Request {
     /// The tokens that the caller keeps free for the answer, if it sets them. Fails if the member is no whole
     /// number from 0.
     pub fn max_tokens(&self) -> Result<Option<usize>> {
-        for member in ["max_completion_tokens", "max_tokens"] {
+        // The last is that of Responses.
+        for member in ["max_completion_tokens", "max_tokens", "max_output_tokens"] {
             if let Some(tokens) = self.body.integer(member)? {
                 let tokens = usize::try_from(tokens);
                 return tokens.map(Some).map_err(|_| unexpected(member, "a number from 0", "a negative one"));

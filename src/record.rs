@@ -66,7 +66,8 @@ pub use members::{texts, time_member, timestamp};
 pub use memory::{ARCHIVED_INTO, DERIVED, FAILURE, MEMORY, Origin, STRATEGY, SUCCESS, begins_memory_heading};
 pub use message::{MESSAGE, reservoir_model};
 pub use object::{
-    Object, empty, excerpt, invalid, invalid_utf8, missing, quote, string_length, unexpected, utf8, word,
+    Object, empty, excerpt, invalid, invalid_utf8, missing, not_objects, prepend, quote, string_length,
+    unexpected, unquote, utf8, without_halves, word,
 };
 pub use partition_filter::{PartitionFilter, matches_pattern};
 pub use query::Query;

@@ -1,6 +1,6 @@
 //! Members that other programs send in any shape.
 
-use crate::record::{Object, unexpected};
+use crate::record::{Object, not_objects};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use std::ops::Deref;
@@ -57,7 +57,7 @@ pub(super) fn member<'a, T: Deserialize<'a>>(of: &'a Object, name: &str) -> Opti
 /// The objects of a member, each of the type `T`; none if it is absent. Errors if it is no array of objects.
 pub(super) fn members<'a, T: Deserialize<'a>>(of: &'a Object, name: &str) -> crate::error::Result<Vec<T>> {
     let json = of.get(name).filter(|json| *json != "null").unwrap_or("[]");
-    objects(json).ok_or_else(|| unexpected(name, "an array of objects", json))
+    objects(json).ok_or_else(|| not_objects(name, json))
 }
 
 /// The objects of an array, each of the type `T`; `None` for other JSON.
@@ -72,6 +72,9 @@ impl Lenient<String> {
     }
 }
 
+/// The greatest number of tokens that anybody counts, which is exact in a JSON number.
+const MAX_TOKENS: f64 = (1_u64 << 53) as f64;
+
 /// A number of tokens: a value that is none counts as absent. Some servers write 5.0.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 pub(super) struct Tokens(pub(super) Option<usize>);
@@ -85,7 +88,7 @@ impl Tokens {
 impl<'de> Deserialize<'de> for Tokens {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Tokens, D::Error> {
         let Lenient(number) = Lenient::<f64>::deserialize(from)?;
-        let number = number.filter(|number| *number >= 0.0 && number.fract() == 0.0);
+        let number = number.filter(|number| (0.0..=MAX_TOKENS).contains(number) && number.fract() == 0.0);
         Ok(Tokens(number.map(|number| number as usize)))
     }
 }

@@ -273,8 +273,8 @@ pub(super) fn tool_message(call: Option<&str>, output: Option<&str>) -> Object {
         message.set("tool_call_id", call);
     }
     message.set("content", output.unwrap_or("\"\""));
-    // A string without `\u` escapes is text, however long.
-    let is_text = output.is_none_or(|json| json.starts_with('"') && !json.contains("\\u"));
+    // A string is text, however long.
+    let is_text = output.is_none_or(|json| json.starts_with('"'));
     if !is_text && Content::from_message(&message).is_err() {
         let json = message.get("content").unwrap_or_default().to_owned();
         message.set_text("content", &json);

@@ -7,7 +7,8 @@ use super::protocol::Api;
 use super::responses::Responses;
 use crate::chat;
 use crate::error::Result;
-use crate::record::Object;
+use crate::record::{Object, without_halves};
+use std::borrow::Cow;
 
 impl Translation {
     /// Of a request of an API with this many tokens.
@@ -23,7 +24,11 @@ impl Translation {
 /// name the member without a counterpart.
 pub fn to_chat(api: Api, body: &Object, length_member: &str) -> Result<Object> {
     match api.dialect().turns() {
-        Some(dialect) => dialect.to_chat(body, length_member),
+        Some(dialect) => match without_halves(&body.to_json()) {
+            Cow::Borrowed(_) => dialect.to_chat(body, length_member),
+            // Texts are read there, and half of a surrogate pair is none.
+            Cow::Owned(json) => dialect.to_chat(&Object::parse(&json)?, length_member),
+        },
         None => Ok(body.clone()),
     }
 }

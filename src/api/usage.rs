@@ -30,5 +30,7 @@ mod tests {
         assert_eq!(usage(responses), Some((9, Some(8), Some(2))));
         assert_eq!(usage(r#"{"object":"response","usage":{"input_tokens":0,"output_tokens":0}}"#), None);
         assert_eq!(usage(r#"{"choices":[]}"#), None);
+        let too_many = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1e99}}"#;
+        assert_eq!(usage(too_many), Some((9, None, None)));
     }
 }

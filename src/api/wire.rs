@@ -58,13 +58,8 @@ impl Request {
         let reading = dialect.read(&body)?;
         let Reading { turns, len, user, said, late, session, is_side_call, unread_tokens } = reading;
         let mut rest = Object::default();
-        for (name, from) in [
-            ("model", "model"),
-            ("tools", "tools"),
-            ("max_tokens", "max_tokens"),
-            ("max_tokens", "max_output_tokens"),
-        ] {
-            if let Some(json) = body.get(from).filter(|json| *json != "null") {
+        for name in ["model", "tools", "max_tokens", "max_output_tokens"] {
+            if let Some(json) = body.get(name).filter(|json| *json != "null") {
                 rest.set(name, json);
             }
         }

@@ -20,10 +20,6 @@ const SMALL_REQUEST_BYTES: usize = 3072;
 /// counted: it does not fit, regardless of their number.
 const FAR_BEYOND: usize = 2;
 
-/// Of a window that a server reports, at most this part is reserved, unless the caller or the settings say
-/// how much.
-const RESERVE_DIVISOR: usize = 4;
-
 /// The part of the room for recalled text that messages which are recalled always take at most.
 const PINNED_SHARE: f64 = 0.5;
 
@@ -103,8 +99,7 @@ fn limits(tokens: usize, turn: &Turn, options: &Options) -> Limits {
     if tokens > SMALL_REQUEST_BYTES
         && let Some(window) = (turn.served_window)()
     {
-        limits.window = window;
-        limits.reserve = limits.reserve.min(window / RESERVE_DIVISOR);
+        limits = limits.within(window);
     }
     limits.reserve = options.reserve.unwrap_or(limits.reserve);
     if !options.drops {
@@ -129,7 +124,7 @@ impl Plan {
         let mut counter = Counter::bound(&options.model);
         let is_awaited = turn.is_awaited;
         let bound = Count::new(&PlacementCost { counter: &counter, options, is_awaited }, request, &found);
-        let limits = limits(bound.request() + bound.recalled(), turn, options);
+        let mut limits = limits(bound.request() + bound.recalled(), turn, options);
         let share = (limits.window as f64 * options.share) as usize;
         let available = limits.window.saturating_sub(limits.reserve);
         // A request with few enough bytes has few enough tokens, and the encoder's table need not be built.
@@ -144,6 +139,10 @@ impl Plan {
         }
         let cost = PlacementCost { counter: &counter, options, is_awaited };
         let count = Count::new(&cost, request, &found);
+        if count.request() > available {
+            // No turn is dropped because the caller or the settings reserve nearly all of the window.
+            limits.reserve = limits.reserve.min(limits.window / 2);
+        }
         let mut plan = Plan {
             kept: Vec::new(),
             left_out: take(&mut recalled.left_out),
@@ -155,7 +154,7 @@ impl Plan {
             carried: 0,
             too_long: None,
         };
-        let room = available.saturating_sub(count.request());
+        let room = plan.limit().saturating_sub(count.request());
         plan.carried = if carried <= room { carried } else { 0 };
         // An earlier request of the turn has decided.
         let part = |of: f64| if recalled.is_cached { usize::MAX } else { (share as f64 * of) as usize };
@@ -203,26 +202,18 @@ impl Plan {
 
     /// Drops the oldest turns of the request until the others fit.
     fn shorten(&mut self, request: &Request, count: &Count) {
-        let mut available = self.limits.window.saturating_sub(self.limits.reserve);
-        if self.counted() <= available {
+        let mut over = self.counted().saturating_sub(self.limit());
+        if over == 0 {
             return;
         }
-        let mut over = self.counted() - available;
         for unit in Units::new(request).removable() {
+            over = over.saturating_sub(unit.iter().map(|at| count.own[*at]).sum());
+            self.dropped.extend(unit.into_iter().map(|at| (at, count.own[at])));
             if over == 0 {
                 return;
             }
-            over = over.saturating_sub(unit.iter().map(|at| count.own[*at]).sum());
-            self.dropped.extend(unit.into_iter().map(|at| (at, count.own[at])));
         }
-        if over > 0 {
-            // A request is not refused because its caller reserves nearly all of the window for the answer.
-            self.limits.reserve = self.limits.reserve.min(self.limits.window / 2);
-            available = self.limits.window - self.limits.reserve;
-        }
-        if self.counted() > available {
-            self.too_long = Some(self.overlong(request, count));
-        }
+        self.too_long = Some(self.overlong(request, count));
     }
 
     /// The longest of the parts that stay. The request's own few tokens count as its last message's.
@@ -254,7 +245,7 @@ impl Plan {
 
     /// The greatest number of tokens of a request.
     fn limit(&self) -> usize {
-        self.limits.window - self.limits.reserve
+        self.limits.window.saturating_sub(self.limits.reserve)
     }
 
     /// Removes the dropped messages from the request.

@@ -138,7 +138,7 @@ impl Options {
             prior: PriorRule::from_settings(settings),
             selective: settings.boolean("enrich.selective") != Some(false),
             recent_gap: settings.duration("enrich.recent_gap").unwrap_or(Duration::MAX),
-            limits: Limits { window: by_model.max_context_tokens.unwrap_or(limits.window), ..limits },
+            limits: limits.within(by_model.max_context_tokens.unwrap_or(limits.window)),
             assumed: by_model.max_context_tokens.is_none(),
             reserve: turns.max_tokens()?.or(by_model.reserve_tokens).or(size("token_reserve")),
             share: settings.real("enrich.share").unwrap_or(1.0),

@@ -8,7 +8,7 @@ use super::options::{Options, Placement};
 use crate::api;
 use crate::chat::{self, Request, array, fence};
 use crate::error::Result;
-use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, quote};
+use crate::record::{Content, LINE_ENDS, Object, Role, StoredRecord, prepend, quote};
 use crate::tokens::Counter;
 use std::collections::BTreeSet;
 
@@ -150,7 +150,10 @@ enum Side {
 /// Inserts a text into the content of a message, which is a text or parts.
 fn insert_text(to: &mut Object, text: &str, side: Side) -> Result<()> {
     match Content::from_message(to)? {
-        Content::Text(own) if side == Side::Before => to.set("content", quote(&(text.to_owned() + &own))),
+        // Spelled as the client spelled it.
+        Content::Text(_) if side == Side::Before => {
+            to.set("content", prepend(text, to.get("content").unwrap_or("\"\"")));
+        }
         Content::Text(own) => to.set("content", quote(&(own + text))),
         Content::Null => to.set("content", quote(text.trim())),
         Content::Parts(_) => {

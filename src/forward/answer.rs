@@ -15,7 +15,7 @@ pub fn read_answer(
     body: &Body,
     key: Option<&Secret>,
 ) -> Result<Object, Failure> {
-    let invalid = |fault: &str| Failure::invalid(target, fault, &body.bytes, key);
+    let invalid = |fault: &str| Failure::invalid(target, member, fault, &body.bytes, key);
     match &body.cut {
         Some(Truncation::Limit) => return Err(Failure::answer_too_long(target, body.bytes.len())),
         Some(Truncation::Failed(failed)) => return Err(Failure::broken(target, failed, &body.bytes, key)),

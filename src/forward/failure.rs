@@ -118,13 +118,25 @@ impl Failure {
         }
     }
 
-    /// The error for an answer with a status of success that is invalid; `fault` describes it, such as `is
-    /// empty`.
-    pub(super) fn invalid(target: &Target, fault: &str, body: &[u8], key: Option<&Secret>) -> Failure {
+    /// The error for an answer with a status of success that is invalid; `member` is the one that has the
+    /// message, and `fault` describes the answer, such as `is empty`.
+    pub(super) fn invalid(
+        target: &Target,
+        member: &str,
+        fault: &str,
+        body: &[u8],
+        key: Option<&Secret>,
+    ) -> Failure {
         let message = format!("the answer of {} {fault}", target.title());
+        let api = match member {
+            "content" => "the Messages API",
+            "output" => "the Responses API",
+            "message" | "response" => "Ollama's own API",
+            _ => "chat completions",
+        };
         Failure::new(502, "invalid_answer", message)
             .body(body, key)
-            .with_hint(&format!("does {} give the address of chat completions?", target.address_setting()))
+            .with_hint(&format!("does {} give the address of {api}?", target.address_setting()))
     }
 
     /// The error for an answer that broke off.

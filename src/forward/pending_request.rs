@@ -32,7 +32,8 @@ impl PendingRequest {
         let Some(translation) = &self.translation else { return Ok(answer) };
         let invalid = |error: Error| {
             let fault = format!("is no chat completion: {error}");
-            Failure::invalid(&self.target, &fault, answer.to_json().as_bytes(), self.key.as_ref())
+            let (member, key) = (self.sent_api.answer_member(), self.key.as_ref());
+            Failure::invalid(&self.target, member, &fault, answer.to_json().as_bytes(), key)
         };
         api::from_chat(translation, &answer).map_err(invalid)
     }

@@ -90,6 +90,11 @@ impl Decoder {
         })
     }
 
+    /// Whether it can decode the encoding.
+    pub fn is_known(&self) -> bool {
+        !matches!(self.0, Coding::Unknown(_))
+    }
+
     /// Decodes a piece and appends it to `out`, up to `limit` bytes. Fails beyond that, and if the piece
     /// cannot be decoded.
     pub fn decode(&mut self, piece: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<(), Truncation> {

@@ -1,17 +1,18 @@
 //! The contents of messages in the forms that several programs share: a text, or a list of typed parts.
 
 use crate::error::Result;
-use crate::record::{Object, RecordError, quote};
+use crate::record::{Object, RecordError, quote, unquote, without_halves};
 
 /// The text of a member that is a string, or a list of strings and of parts with a type; of parts, those of
-/// `types`. Other parts, such as thinking, are left out. Errors if a string in it is none, such as half of a
-/// surrogate pair.
+/// `types`. Other parts, such as thinking, are left out. Errors if the list cannot be read, as if it is too
+/// deep.
 pub(super) fn text(message: &Object, member: &str, types: &[&str]) -> Result<String> {
     let refused = |error| RecordError::Text { member: member.to_owned(), error };
     match message.get(member) {
-        Some(json) if json.starts_with('"') => Ok(serde_json::from_str(json).map_err(refused)?),
+        Some(json) if json.starts_with('"') => Ok(unquote(json).map_err(refused)?),
         Some(json) if json.starts_with('[') => {
-            let parts: Vec<serde_json::Value> = serde_json::from_str(json).map_err(refused)?;
+            let parts: Vec<serde_json::Value> =
+                serde_json::from_str(&without_halves(json)).map_err(refused)?;
             let texts = parts.iter().filter_map(|part| match part.as_str() {
                 Some(text) => Some(text),
                 None => {

@@ -5,7 +5,9 @@ use super::entry::Entry;
 use crate::api::{self, KEEP_TOOLS_MEMBER, UNSTORED_MEMBER};
 use crate::chat::{Rsv, fence};
 use crate::error::Result;
-use crate::record::{ACCOUNT, ACTION, Account, Draft, Object, Record, Role, Scopes, StoredRecord, id};
+use crate::record::{
+    ACCOUNT, ACTION, Account, Content, Draft, Object, Record, Role, Scopes, StoredRecord, id,
+};
 use crate::store::{self, Select, Store};
 use std::collections::HashSet;
 
@@ -53,8 +55,8 @@ pub(super) fn count_uses(
 }
 
 /// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither words
-/// nor tool calls is not stored, nor is anything that a program asked for itself. Fails if `rsv` or a message
-/// is invalid.
+/// nor tool calls is not stored, nor is one that cannot be read, nor anything that a program asked for itself.
+/// Fails if `rsv` or a message is invalid, or if the answer is all there is and cannot be read.
 pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<Vec<Record>> {
     let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
     if rsv.is_answered_here() {
@@ -64,9 +66,9 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
     if is_set(UNSTORED_MEMBER) {
         return Ok(Vec::new());
     }
-    let mut answer = api::answer(response, is_set(KEEP_TOOLS_MEMBER))?;
-    // Some providers name another role.
-    answer.set_text("role", Role::Assistant.name());
+    let answer = answer(response, is_set(KEEP_TOOLS_MEMBER));
+    let is_alone = rsv.user.is_none() && rsv.tools.is_empty();
+    let answer = if is_alone { Some(answer?) } else { answer.ok() };
     // A turn without a trace of its own still is one trace.
     let trace_id = match rsv.trace_id.clone().or_else(|| completion.options.trace_id.clone()) {
         Some(trace) => trace,
@@ -102,8 +104,8 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
         (draft.trace_id, draft.timestamp) = (Some(trace_id.clone()), requested);
         records.push(Record::Stored(completion.complete(draft)?));
     }
-    let mut draft = scoped(answer)?;
-    if draft.has_content() {
+    let draft = answer.map(scoped).transpose()?;
+    if let Some(mut draft) = draft.filter(Draft::has_content) {
         for (name, json) in [("model", response.get("model")), ("partial", rsv.more.get("partial"))] {
             if let Some(json) = json.filter(|json| *json != "null") {
                 draft.members.set(name, json);
@@ -113,4 +115,13 @@ pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<
     }
     records.extend(rsv.account.map(Record::Stored));
     Ok(records)
+}
+
+/// The answer as a message. Errors if it has none, or one whose content cannot be read.
+fn answer(response: &Object, keep_tools: bool) -> Result<Object> {
+    let mut answer = api::answer(response, keep_tools)?;
+    Content::from_message(&answer)?;
+    // Some providers name another role.
+    answer.set_text("role", Role::Assistant.name());
+    Ok(answer)
 }

@@ -22,7 +22,7 @@ use crate::api::Api;
 use crate::error::Result;
 use crate::http::RequestBody;
 use crate::mcp::AuditedCall;
-use crate::record::{RequestScope, Scope};
+use crate::record::{Object, RequestScope, Scope};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
@@ -217,7 +217,7 @@ impl Router {
             Route::Chat => self.chat(Api::Chat, asked, body).await?,
             Route::Messages => self.chat(Api::Messages, asked, body).await?,
             Route::Responses => self.chat(Api::Responses, asked, body).await?,
-            Route::Embeddings => self.embeddings(body).await?,
+            Route::Embeddings => self.embeddings(head, body).await?,
             Route::OllamaChat => self.ollama_turn(OllamaMethod::Chat, asked, body).await?,
             Route::OllamaGenerate => self.ollama_turn(OllamaMethod::Generate, asked, body).await?,
             Route::Mcp => self.mcp(asked, body).await?,
@@ -238,7 +238,7 @@ impl Router {
 
     /// Answers a request of the Model Context Protocol.
     async fn mcp(&self, asked: Asking<'_>, body: Incoming) -> OrResponse {
-        let body = self.read_body(body).await?;
+        let body = self.read_decoded(asked.head, body).await?;
         let call = self.audit.is_on().then(|| AuditedCall::read(&body)).flatten();
         let mut response = self.mcp.answer(asked.head, body, asked.scope()?, asked.caller).await;
         if let Some(call) = call {
@@ -296,7 +296,7 @@ impl Router {
                 self.documents.upload(&names, head, body).await.unwrap_or_else(|refusal| refusal)
             }
             (_, Route::AiChat { streams }) => {
-                let bytes = self.read_body(body).await?;
+                let bytes = self.read_decoded(head, body).await?;
                 let body = request_body::parse(&bytes).map_err(response::bad_request)?;
                 let sender = self.sender(caller, head).await?;
                 self.ai_chat.run(&names, &head.headers, sender, &body, streams).await
@@ -326,39 +326,45 @@ impl Router {
         request_body::read(body, self.max_body, self.idle_timeout).await
     }
 
+    async fn read_decoded(&self, head: &Parts, body: Incoming) -> OrResponse<Bytes> {
+        Ok(request_body::decoded(&head.headers, self.read_body(body).await?, self.max_body)?)
+    }
+
+    /// Reads the request for a turn; `None` if its memory is off, so that nobody reads it.
     async fn read_chat(
         &self,
         asked: &Asking<'_>,
         body: Incoming,
         client: &Arc<()>,
-    ) -> OrResponse<(ChatRequest, Bytes)> {
+    ) -> OrResponse<(Option<ChatRequest>, Bytes, Requester)> {
         let bytes = self.read_body(body).await?;
-        let Asking { caller, head, .. } = asked;
+        let (Asking { caller, head, .. }, scope) = (asked, asked.scope()?);
         let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
-        let request = ChatRequest::parse(head, &bytes, asked.scope()?, sender, settings, client);
-        Ok((request.map_err(response::bad_request)?, bytes))
+        let mode = MemoryMode::from_request(&head.headers, settings, &scope.scope);
+        if mode.map_err(response::bad_request)?.within(caller) == MemoryMode::Off {
+            return Ok((None, bytes, sender));
+        }
+        let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body)?;
+        let request = ChatRequest::parse(head, &plain, scope, sender.clone(), settings, client);
+        Ok((Some(request.map_err(response::bad_request)?), bytes, sender))
+    }
+
+    /// The members that a request is relayed by; none if its encoding is unknown, which the provider may know.
+    fn relayed_by(&self, head: &Parts, bytes: &Bytes) -> Result<Object> {
+        let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body);
+        plain.map_or(Ok(Object::default()), |plain| request_body::parse_to_relay(&plain))
     }
 
     async fn chat(&self, api: Api, asked: Asking<'_>, body: Incoming) -> OrResponse {
-        let bytes = self.read_body(body).await?;
-        let (Asking { caller, head, .. }, scope) = (&asked, asked.scope()?);
-        let (sender, settings) = (self.sender(caller, head).await?, &self.config.settings);
-        let mode =
-            MemoryMode::from_request(&head.headers, settings, &scope.scope).map_err(response::bad_request)?;
-        let client = Arc::new(());
-        let readable = if mode.within(caller) == MemoryMode::Off {
-            None
-        } else {
-            let request = ChatRequest::parse(head, &bytes, scope, sender.clone(), settings, &client);
-            let request = request.map_err(response::bad_request)?;
-            match api {
-                Api::Chat => Some(request),
-                // Memory has no part in an unreadable request: the provider judges it.
-                Api::Messages | Api::Responses => request.for_api(api, &head.headers),
-            }
+        let (head, client) = (asked.head, Arc::new(()));
+        let (request, bytes, sender) = self.read_chat(&asked, body, &client).await?;
+        let readable = match api {
+            Api::Chat => request,
+            // Memory has no part in an unreadable request: the provider judges it.
+            Api::Messages | Api::Responses => request.and_then(|request| request.for_api(api, &head.headers)),
         };
         let Some(request) = readable else {
-            let object = request_body::parse_to_relay(&bytes).map_err(response::bad_request)?;
+            let object = self.relayed_by(head, &bytes).map_err(response::bad_request)?;
             return self.passthrough.relay(api.path(), head, object, bytes, &sender).await;
         };
         // They may be long, and the turn takes its time.
@@ -367,13 +373,16 @@ impl Router {
     }
 
     async fn ollama_turn(&self, method: OllamaMethod, asked: Asking<'_>, body: Incoming) -> OrResponse {
-        let client = Arc::new(());
-        let (chat, bytes) = self.read_chat(&asked, body, &client).await?;
-        self.ollama.turn(chat, OllamaRequest { method, head: asked.head, bytes, client }).await
+        let (head, client) = (asked.head, Arc::new(()));
+        let (chat, bytes, sender) = self.read_chat(&asked, body, &client).await?;
+        match chat {
+            Some(chat) => self.ollama.turn(chat, OllamaRequest { method, head, bytes, client }).await,
+            None => Ok(self.ollama.relay(method.name(), head, bytes, sender.purse).await),
+        }
     }
 
-    async fn embeddings(&self, body: Incoming) -> OrResponse {
-        let bytes = self.read_body(body).await?;
+    async fn embeddings(&self, head: &Parts, body: Incoming) -> OrResponse {
+        let bytes = self.read_decoded(head, body).await?;
         let request = request_body::parse(&bytes).and_then(|body| EmbeddingsRequest::parse(&body));
         let request = request.map_err(response::bad_request)?;
         Ok(self.embeddings.run(request).await)
@@ -382,7 +391,7 @@ impl Router {
     async fn relay(&self, name: &str, asked: &Asking<'_>, body: Incoming) -> OrResponse {
         let bytes = self.read_body(body).await?;
         // A form, or what the provider is to judge.
-        let object = request_body::parse_to_relay(&bytes).unwrap_or_default();
+        let object = self.relayed_by(asked.head, &bytes).unwrap_or_default();
         let sender = self.sender(asked.caller, asked.head).await?;
         self.passthrough.relay(name, asked.head, object, bytes, &sender).await
     }

@@ -1,8 +1,7 @@
 //! The content of a message: a text, the parts of OpenAI's protocol, or nothing but tool calls.
 
-use super::error::RecordError;
 use super::fold::fold;
-use super::object::{Object, quote, unexpected};
+use super::object::{Object, not_objects, quote, unexpected, unquote};
 use crate::error::Result;
 
 /// The characters that a model, a terminal or a reader may treat as a line end: the mandatory breaks (Unicode
@@ -32,14 +31,11 @@ impl Content {
         let unreadable = || unexpected("content", "a string or an array of parts", json);
         match json.as_bytes() {
             b"null" => Ok(Content::Null),
-            [b'"', ..] => serde_json::from_str(json)
-                .map(Content::Text)
-                .map_err(|error| RecordError::Text { member: "content".to_owned(), error }.into()),
             [b'[', ..] => match serde_json::from_str::<Vec<Object>>(json) {
                 Ok(_) => Ok(Content::Parts(json.into())),
-                Err(_) => Err(unreadable()),
+                Err(_) => Err(not_objects("content", json)),
             },
-            _ => Err(unreadable()),
+            _ => unquote(json).map(Content::Text).map_err(|_| unreadable()),
         }
     }
 

@@ -2,9 +2,8 @@
 //!
 //! `Object` is for bytes that must survive: a client's or a provider's JSON that passes on, of which a few
 //! members are read or replaced, and records, whose unknown members stay. JSON of which nothing passes on is
-//! read into a type that derives `Deserialize` (`decode` reads one member so), and JSON that rsv words itself
-//! is written from one that derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a
-//! `&RawValue` in it.
+//! read into a type that derives `Deserialize`, and JSON that rsv words itself is written from one that
+//! derives `Serialize` (`of_value`, `set_value`); a part that passes unchanged is a `&RawValue` in it.
 
 use super::error::RecordError;
 use crate::error::{Error, Result};
@@ -222,18 +221,13 @@ impl Object {
         self.get(name).and_then(word)
     }
 
-    /// An optional member of the type `T`, as `what` describes it; `null` counts as absent. Fails at another
+    /// An optional string, as `unquote` reads it; `null` counts as absent. Fails if the member has another
     /// type.
-    pub fn decode<'a, T: Deserialize<'a>>(&'a self, name: &str, what: &str) -> Result<Option<T>> {
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| unexpected(name, what, json)),
+            Some(json) => unquote(json).map(Some).map_err(|_| unexpected(name, "a string", json)),
         }
-    }
-
-    /// An optional string; `null` counts as absent. Fails if the member has another type.
-    pub fn text(&self, name: &str) -> Result<Option<String>> {
-        self.decode(name, "a string")
     }
 
     /// An optional whole number; `null` counts as absent. Fails at another type, or beyond 64 bits.
@@ -262,13 +256,17 @@ impl Object {
     pub fn object(&self, name: &str) -> Result<Option<Object>> {
         match self.get(name) {
             None | Some("null") => Ok(None),
-            Some(json) => Object::parse(json).map(Some).map_err(|_| unexpected(name, "an object", json)),
+            Some(json) => Object::parse(json).map(Some).map_err(|error| not_object(name, json, error)),
         }
     }
 
-    /// The elements of an optional array of objects; `null` counts as absent. Fails at another type.
+    /// The elements of an optional array of objects; `null` counts as absent. Fails at another type, with the
+    /// place of the first element that is no object.
     pub fn objects(&self, name: &str) -> Result<Option<Vec<Object>>> {
-        self.decode(name, "an array of objects")
+        match self.get(name) {
+            None | Some("null") => Ok(None),
+            Some(json) => serde_json::from_str(json).map(Some).map_err(|_| not_objects(name, json)),
+        }
     }
 
     /// The string of a member, or nothing also at another type. For members of other programs, whose formats
@@ -402,6 +400,21 @@ pub fn unexpected(name: &str, what: &str, found: &str) -> Error {
     RecordError::Unexpected { member: name.to_owned(), expected: what.to_owned(), found }.into()
 }
 
+/// The error of JSON text that is no object, or of an object with a member given twice.
+fn not_object(name: &str, json: &str, error: Error) -> Error {
+    if json.starts_with('{') { error.at(name) } else { unexpected(name, "an object", json) }
+}
+
+/// The error of JSON text that is no array of objects: it names the first element that is none.
+pub fn not_objects(name: &str, json: &str) -> Error {
+    let elements: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let faults = elements.iter().enumerate().filter_map(|(at, element)| {
+        let error = Object::parse(element.get()).err()?;
+        Some(not_object(&format!("{name}[{at}]"), element.get(), error))
+    });
+    faults.into_iter().next().unwrap_or_else(|| unexpected(name, "an array of objects", json))
+}
+
 /// The error of a line without a member that it needs.
 pub fn missing(member: &str) -> Error {
     RecordError::Missing { member: member.to_owned() }.into()
@@ -440,6 +453,42 @@ pub fn word(json: &str) -> Option<&str> {
     json.strip_prefix('"')?.strip_suffix('"').filter(|text| !text.contains('\\'))
 }
 
+/// The text of a JSON string, with U+FFFD for half of a surrogate pair. Fails at other JSON.
+pub fn unquote(json: &str) -> serde_json::Result<String> {
+    serde_json::from_str(json).or_else(|_| serde_json::from_str(&without_halves(json)))
+}
+
+/// JSON text with U+FFFD for each half of a surrogate pair without the other.
+pub fn without_halves(json: &str) -> Cow<'_, str> {
+    let bytes = json.as_bytes();
+    let unit = |at: usize| {
+        let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let (mut whole, mut kept, mut at) = (String::new(), 0, 0);
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+        at += found;
+        at += match (unit(at), unit(at + 6)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+            (Some(0xd800..0xe000), _) => {
+                whole.push_str(&json[kept..at]);
+                whole.push_str("\\ufffd");
+                kept = at + 6;
+                6
+            }
+            _ => 2,
+        };
+    }
+    if kept == 0 { Cow::Borrowed(json) } else { Cow::Owned(whole + &json[kept..]) }
+}
+
+/// A JSON string with a text before it; the spelling of the rest stays.
+pub fn prepend(text: &str, json: &str) -> String {
+    let mut joined = quote(text);
+    joined.pop();
+    joined + json.get(1..).unwrap_or("\"")
+}
+
 /// A JSON string.
 pub fn quote(text: &str) -> String {
     // With room for some escapes, so that most texts are not moved as they grow.
@@ -448,7 +497,6 @@ pub fn quote(text: &str) -> String {
     String::from_utf8(out).expect("all of it was text")
 }
 
-/// serde_json's words without its line and column, which count within one value only.
 /// The first name that occurs twice; takes linear time.
 fn repeated(object: &Object) -> Option<&str> {
     let mut names: Vec<&str> = object.iter().map(|(name, _)| name).collect();
@@ -647,6 +695,31 @@ mod tests {
             assert_eq!(object.to_json(), object.clone().into_json());
             object.take(name);
             assert_eq!((object.to_json(), object.into_json()), ("{}".to_owned(), "{}".to_owned()));
+        }
+    }
+
+    #[test]
+    fn half_of_a_surrogate_pair_is_read_as_the_replacement_character() {
+        for (json, text) in [
+            (r#""old \ud83c y""#, Some("old \u{fffd} y")),
+            (r#""\uD83C\uDF45\udf45\ud83c\ud83c\udf45""#, Some("🍅\u{fffd}\u{fffd}🍅")),
+            (r#""\\ud83c \"\ud83c""#, Some("\\ud83c \"\u{fffd}")),
+            ("7", None),
+        ] {
+            assert_eq!(unquote(json).ok().as_deref(), text, "{json}");
+            let joined = text.map(|text| format!("é\n{text}"));
+            assert_eq!(unquote(&prepend("é\n", json)).ok().filter(|_| text.is_some()), joined, "{json}");
+        }
+    }
+
+    #[test]
+    fn the_element_that_is_no_object_is_named_with_its_fault() {
+        for (json, fault) in [
+            (r#"{"a":[{},"oops"]}"#, r#"a[1]: expected an object, found "oops""#),
+            (r#"{"a":[{"b":1,"b":2}]}"#, "a[0]: b: given twice"),
+            (r#"{"a":"x"}"#, r#"a: expected an array of objects, found "x""#),
+        ] {
+            assert_eq!(Object::parse(json).unwrap().objects("a").unwrap_err().to_string(), fault);
         }
     }
 

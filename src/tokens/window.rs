@@ -14,6 +14,17 @@ pub struct Limits {
     pub reserve: usize,
 }
 
+/// Of a window that is smaller than the model's, at most this part is reserved.
+const RESERVE_DIVISOR: usize = 4;
+
+impl Limits {
+    /// The limits of the model in another window, such as its server's.
+    pub fn within(self, window: usize) -> Limits {
+        let limit = if window < self.window { window / RESERVE_DIVISOR } else { self.reserve };
+        Limits { window, reserve: self.reserve.min(limit) }
+    }
+}
+
 /// The properties of a model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Model {

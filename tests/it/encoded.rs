@@ -293,3 +293,30 @@ fn an_unrequested_encoding_passes_through_and_is_not_stored() {
     assert_eq!(provider.one().header("accept-encoding"), Some("identity"));
     assert_eq!(stored(&home, &proxy), Vec::<Value>::new());
 }
+
+#[test]
+fn a_request_in_any_encoding_is_read_and_one_without_memory_passes_unchanged() {
+    let provider = crate::fake::Fake::answering(|_| Answer::new(200, whole("Yes.")));
+    let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());
+    let proxy = Proxy::start(&home);
+    let body = json!({"model": "m", "stream": false, "messages": [{"role": "user", "content": "x?"}]});
+    let send = |headers: &str, bytes: &[u8]| {
+        let headers = format!("{headers}Connection: close\r\nContent-Length: {}\r\n", bytes.len());
+        let head = format!("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+        proxy.raw(&[head.as_bytes(), bytes].concat())
+    };
+    for (form, name) in FORMS {
+        let bytes = encoded(form, &[&body.to_string()]).concat();
+        let header = format!("Content-Encoding: {name}\r\n");
+        assert_eq!(send(&header, &bytes).0, 200, "{form}");
+        let seen = provider.seen().pop().unwrap();
+        assert_eq!((seen.header("content-encoding"), seen.text().contains("x?")), (None, true), "{form}");
+        assert_eq!(send(&format!("{header}x-rsv-memory: off\r\n"), &bytes).0, 200, "{form}");
+        let seen = provider.seen().pop().unwrap();
+        assert_eq!((seen.header("content-encoding"), seen.body), (Some(name), bytes), "{form}");
+    }
+    let (status, said) = send("Content-Encoding: compress\r\n", b"{}");
+    assert!(status == 415 && said.contains("content-encoding: expected gzip, deflate, br or zstd"), "{said}");
+    let (status, said) = send("Content-Encoding: gzip\r\n", body.to_string().as_bytes());
+    assert!(status == 400 && said.contains("content-encoding: the body cannot be decoded as gzip"), "{said}");
+}

@@ -331,8 +331,26 @@ fn messages_that_do_not_fit_are_left_out() {
     let tiny = ask("tiny");
     assert_eq!((last(&tiny), quoted(&tiny).len()), ("Which owl?".into(), 0));
     // A reserve in the request is respected.
-    let reserve = request(&[("user", "Which owl?")]).replace("llama3.1\"", "small\",\"max_tokens\":3990");
+    let reserve = request(&[("user", "Which owl?")]).replace("llama3.1\"", "small\",\"max_tokens\":3950");
     assert_eq!(last(&enrich(&home, &reserve)), "Which owl?");
+}
+
+#[test]
+fn the_reserve_gives_way_before_anything_of_the_clients_is_dropped() {
+    let home = home_of(&["My owl is called Bob."]);
+    home.write(".config/rsv/config.toml", "[models.'llama3.2']\nmax_context_tokens = 8192\n");
+    let messages = [("user", "An owl."), ("assistant", "Which one?"), ("user", "What is my owl called?")];
+    for (model, reserve) in [
+        ("llama3.2\"", 2048),
+        ("llama3.2\",\"max_tokens\":9000", 4096),
+        ("gpt-4\",\"max_tokens\":8192", 4096),
+    ] {
+        let enriched = enrich(&home, &request(&messages).replace("llama3.1\"", model));
+        let account = &enriched["rsv"]["account"];
+        let kept = (&account["window"], &account["reserve"], &account["dropped"]);
+        assert_eq!(kept, (&json!(8192), &json!(reserve), &json!([])), "{model}");
+        assert_eq!(quoted(&enriched), ["My owl is called Bob."], "{model}");
+    }
 }
 
 #[test]
@@ -428,6 +446,18 @@ fn several_requests_are_several_lines_and_bad_ones_are_named() {
             "messages[0]: content: expected a string or an array of parts, found 7",
         ),
         (r#"{"messages":"x"}"#, "messages: expected an array of objects, found \"x\""),
+        (
+            r#"{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},"oops"]}"#,
+            "messages[2]: expected an object, found \"oops\"",
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":"a"},{"role":"user","role":"user"}]}"#,
+            "messages[1]: role: given twice",
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":[{"type":"text"},7]}]}"#,
+            "messages[0]: content[1]: expected an object, found 7",
+        ),
         (
             r#"{"messages":[{"role":"user","content":"x"}],"rsv":7}"#,
             "rsv: value: expected an object, found 7",

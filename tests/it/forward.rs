@@ -515,6 +515,18 @@ fn a_refusal_is_reported_with_its_body() {
 }
 
 #[test]
+fn the_hint_about_an_answer_names_the_api_that_was_asked() {
+    let fake = Fake::answering(|_| Answer::new(200, "<html>"));
+    let home = Home::new().env("RSV_ANTHROPIC_BASE_URL", &fake.url()).env("ANTHROPIC_API_KEY", "sk-ant-api03-own");
+    let ask = r#"{"model":"claude-opus-4","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+    for (api, title) in [("messages", "the Messages API"), ("chat", "chat completions")] {
+        let ran = home.run("rsv-forward", &["--api", api], ask);
+        let hint = format!("hint: does RSV_ANTHROPIC_BASE_URL give the address of {title}?");
+        assert!(ran.status == 2 && ran.stderr.contains(&hint), "{ran}");
+    }
+}
+
+#[test]
 fn a_long_body_is_cut() {
     let fake = Fake::new([Answer::new(500, "é".repeat(100_000))]);
     let line = failed(&forward(&home(&fake.url()), ASK));

@@ -577,10 +577,7 @@ fn a_bad_line_is_named_and_the_others_are_stored() {
         (r#"{"role":"user","content":""}"#, "content: is empty"),
         (r#"{"role":"assistant","content":null,"tool_calls":[]}"#, "content: is missing"),
         (r#"{"role":"user","content":7}"#, "content: expected a string or an array of parts, found 7"),
-        (
-            r#"{"role":"user","content":["x"]}"#,
-            "content: expected a string or an array of parts, found [\"x\"]",
-        ),
+        (r#"{"role":"user","content":["x"]}"#, "content[0]: expected an object, found \"x\""),
         (r#"{"role":"user","content":"x","trace_id":""}"#, "trace_id: is empty"),
         (r#"{"role":"user","content":"x","partition":""}"#, "partition: is empty"),
         (

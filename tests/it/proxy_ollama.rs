@@ -28,7 +28,7 @@ fn a_conversation_in_ollamas_words_has_memory() {
         "{\"role\":\"user\",\"content\":\"The bones chapel is in Evora\",\"timestamp\":1}\n",
     );
     let proxy = Proxy::start(&home);
-    let body = r#"{"model":"llama3.1","options":{"seed":1.0,"num_ctx":2048,"num_predict":100},"keep_alive":"5m","tools":[],"messages":[{"role":"system","content":"Be brief"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},{"role":"tool","content":"3","tool_name":"f"},{"role":"user","content":"And the bones chapel?","images":["aGk="]}]}"#;
+    let body = r#"{"model":"llama3.2","options":{"seed":1.0,"num_ctx":2048,"num_predict":4096},"keep_alive":"5m","tools":[],"messages":[{"role":"system","content":"Be brief"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"x":1.0}}}]},{"role":"tool","content":"3","tool_name":"f"},{"role":"user","content":"And the bones chapel?","images":["aGk="]}]}"#;
     let answer = proxy.whole(&post("/partition/p/api/chat", "Authorization: Bearer callers\r\n", body));
     assert!(answer.contains("x-rsv-recalled: 1") && answer.contains("application/x-ndjson"), "{answer}");
     assert!(
@@ -181,6 +181,29 @@ fn an_answer_that_comes_encoded_is_stored_in_the_clear() {
     proxy.settle();
     assert_eq!(ollama.one().header("accept-encoding"), Some("gzip"));
     assert_eq!(stored(&home), [(json!("user"), json!("Where?")), (json!("assistant"), json!("In Évora."))]);
+}
+
+#[test]
+fn ollama_gets_what_memory_cannot_read_as_it_is() {
+    let answer = r#"{"message":{"role":"assistant","content":"Yes."},"response":"Yes.","done":true}"#;
+    let ollama = Fake::answering(move |_| Answer::new(200, answer));
+    let home = home(&ollama);
+    let proxy = Proxy::start(&home);
+    let off = "x-rsv-memory: off\r\n";
+    let chat = r#"{"model":"m","messages":[{"role":"user","content":"\ud83c"},{"role":"user","content":"\udf45 z"}],"options":{"num_ctx":9999999999999},"stream":false}"#;
+    for (path, headers, body, kept) in [
+        ("/api/generate", off, r#"{"model":"llama3.2","prompt":7}"#, r#"{"model":"llama3.2","prompt":7}"#),
+        ("/api/chat", off, r#"{"model":"m","model":"n"}"#, r#"{"model":"m","model":"n"}"#),
+        ("/api/generate", "", r#"{"model":"m","prompt":"old \ud83c y","stream":false}"#, "old \\ud83c y"),
+        ("/api/chat", "", chat, r#"\udf45 z"}],"options":{"num_ctx":9999999999999},"stream":false}"#),
+    ] {
+        let (status, reported) = proxy.post(path, headers, body);
+        assert_eq!(status, 200, "{body}: {reported}");
+        let seen = ollama.seen().pop().unwrap();
+        assert!(seen.path == path && seen.text().contains(kept), "{body}: {}", seen.text());
+    }
+    let said = stored(&home);
+    assert!(said.contains(&(json!("user"), json!("old \u{fffd} y"))), "{said:?}");
 }
 
 #[test]

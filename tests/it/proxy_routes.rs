@@ -346,7 +346,7 @@ fn memory_does_what_the_request_or_its_partition_says() {
         proxy.whole(&post("/partition/quiet/v1/chat/completions", "x-rsv-memory: full\r\n", &asking("x")));
     assert!(over.contains("x-rsv-memory: full\r\n"), "{over}");
     let (status, body) = proxy.post("/v1/chat/completions", "x-rsv-memory: some\r\n", &asking("x"));
-    assert!(status == 400 && body.contains("expected full or readonly or store or off"), "{body}");
+    assert!(status == 400 && body.contains("expected full, readonly, store or off, found some"), "{body}");
 }
 
 #[test]

@@ -200,6 +200,21 @@ fn a_store_that_comes_back_gets_the_queued_turns() {
 }
 
 #[test]
+fn the_question_of_an_answer_that_cannot_be_read_is_stored() {
+    let answers =
+        [r#"{"choices":[{"message":{"role":"assistant","content":7}}]}"#, r#"{"choices":[{"message":"x"}]}"#];
+    let provider = Fake::new(answers.map(|body| Answer::new(200, body)));
+    let home = home(&provider);
+    let mut proxy = Proxy::start(&home);
+    for text in ["first", "second"] {
+        assert_eq!(proxy.post(CHAT, "", &asking(text)).0, 200);
+    }
+    let (said, status) = proxy.last_words();
+    assert!(status == Some(0) && !said.contains("is lost"), "{said}");
+    assert_eq!(home.contents("rsv-view", &["9"]), ["first", "second"]);
+}
+
+#[test]
 fn lost_turns_are_reported_by_trace() {
     let provider = Fake::new(vec![Answer::new(200, REPLY); 3]);
     let home = home(&provider).env("RSV_PROXY_QUEUE", "1");

@@ -343,6 +343,44 @@ fn what_chat_completions_cannot_say_is_refused_by_name() {
 }
 
 #[test]
+fn a_member_of_another_type_is_named_with_its_place() {
+    let picture = json!([{"type": "input_image", "image_url": ["a"]}]);
+    for (path, members, named) in [
+        (MESSAGES, said(json!([{"text": "hi"}])), "messages[0]: type: expected a string"),
+        (MESSAGES, said(json!([{"type": "image"}])), "messages[0]: source.type: expected a string"),
+        (
+            MESSAGES,
+            said(json!([{"type": "text", "text": "hi"}, 7])),
+            "messages[0]: content[1]: expected an object, found 7",
+        ),
+        (MESSAGES, json!({"tools": [7]}), "tools[0]: expected an object, found 7"),
+        (MESSAGES, json!({"tool_choice": {}}), "tool_choice.type: expected a string"),
+        (RESPONSES, json!({"text": {"format": {}}}), "format.type: expected a string"),
+        (RESPONSES, json!({"input": [{"content": "hi"}]}), "input[0]: role: expected a string"),
+        (
+            RESPONSES,
+            json!({"input": [{"role": "user", "content": "hi"}, 7]}),
+            "input[1]: expected an object, found 7",
+        ),
+        (
+            RESPONSES,
+            json!({"input": [{"role": "user", "content": picture}]}),
+            "input[0]: image_url: expected a string, found [\"a\"]",
+        ),
+    ] {
+        let request = request(path, &members).to_string();
+        let refused = Home::new().run("rsv-forward", &["--api", path.trim_start_matches("/v1/")], &request);
+        assert!(
+            refused.status == 2 && refused.stderr.contains(&format!(": {named}\n")),
+            "{named}: {refused}"
+        );
+    }
+    let length = request(RESPONSES, &json!({"max_output_tokens": ""})).to_string();
+    let refused = Home::new().run("rsv-enrich", &["--api", "responses"], &length);
+    assert!(refused.stderr.contains(": max_output_tokens: expected a whole number"), "{refused}");
+}
+
+#[test]
 fn the_length_of_an_answer_has_the_name_that_its_provider_knows() {
     let provider = provider();
     let home = Home::new().env("RSV_OLLAMA_BASE_URL", &provider.url());

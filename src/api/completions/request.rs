@@ -8,7 +8,7 @@ use super::types::{
 };
 use crate::api::lenient::{Lenient, member, members};
 use crate::error::{Error, Result, failures};
-use crate::record::{Object, quote, unexpected};
+use crate::record::{Object, invalid, quote, unexpected};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,6 +20,14 @@ failures! { enum ConversionError {
 /// The error for a part of a request without a counterpart in chat completions.
 pub(in crate::api) fn unsayable(part: &str) -> Error {
     ConversionError::Unsayable { part: part.to_owned() }.into()
+}
+
+/// The error for a part without a counterpart, by its type: `what` ends before that, and `member` has it.
+pub(in crate::api) fn unsayable_type(what: &str, kind: &Lenient<String>, member: &'static str) -> Error {
+    match kind.text() {
+        "" => invalid(member, "expected a string"),
+        kind => unsayable(&format!("{what} {kind}")),
+    }
 }
 
 /// Settings of a request: those of its answer's text, or of the effort that the model is to make.
@@ -181,7 +189,7 @@ fn tool_choice(body: &Object, functions: &[FunctionDefinition]) -> Result<Option
             }
             ToolChoice::Named(Tool::Function { function: FunctionName { name } })
         }
-        other => return Err(unsayable(&format!("tool_choice of type {other}"))),
+        _ => return Err(unsayable_type("tool_choice of type", &choice.r#type, "tool_choice.type")),
     }))
 }
 
@@ -200,6 +208,6 @@ fn response_format(body: &Object) -> Result<Option<ResponseFormat<'_>>> {
                 json_schema: JsonSchema { name, description, schema, strict },
             }))
         }
-        other => Err(unsayable(&format!("an answer in the format {other}"))),
+        _ => Err(unsayable_type("an answer in the format", &format.r#type, "format.type")),
     }
 }

@@ -7,7 +7,7 @@ use crate::api::scan;
 use crate::api::splice;
 use crate::chat::{self, fence};
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, empty, missing, quote, unexpected};
+use crate::record::{Content, Object, empty, missing, prepend, quote, unexpected, unquote};
 
 /// A hint: the smallest valid request.
 const REQUEST_HINT: &str =
@@ -116,7 +116,7 @@ fn user_message(message: &Unread) -> Result<UserMessage> {
                 }
             }
         }
-        Some(json) => match serde_json::from_str::<String>(json) {
+        Some(json) => match unquote(json) {
             Ok(text) => found.add_text(&fence::remove(&text)),
             Err(_) => return Err(unexpected("content", "a string or an array of parts", json)),
         },
@@ -184,8 +184,7 @@ pub(in crate::api) fn with_text(
     let text = part.text("text")?.unwrap_or_default();
     let content = without_blocks(content);
     if content.starts_with('"') {
-        let own: String = serde_json::from_str(&content).unwrap_or_default();
-        return Ok(quote(&(text + &own)));
+        return Ok(prepend(&text, &content));
     }
     let own = scan::element_ranges(&content)
         .into_iter()
@@ -199,7 +198,7 @@ pub(in crate::api) fn with_text(
 /// The content, a text or an array of parts, without the blocks of an earlier run.
 pub(in crate::api) fn without_blocks(content: &str) -> String {
     if content.starts_with('"') {
-        let own: String = serde_json::from_str(content).unwrap_or_default();
+        let own = unquote(content).unwrap_or_default();
         let without = fence::remove(&own);
         return if without == own { content.to_owned() } else { quote(&without) };
     }

@@ -1,14 +1,14 @@
 //! A request for Messages as one for chat completions. Errors name the part without a counterpart.
 
 use super::types::{ContentBlockParam, MessageParam, Source};
-use crate::api::completions::request::{self, unsayable};
+use crate::api::completions::request::{self, unsayable, unsayable_type};
 use crate::api::completions::turns::{Turns, texts_and_others};
 use crate::api::completions::types::{
     ContentPart, MessageContent, MessageOfAnswer, MessageOfRequest, ToolCall,
 };
 use crate::api::lenient::{members, objects, raw};
 use crate::error::Result;
-use crate::record::{Content, Object, unexpected};
+use crate::record::{Content, Object, not_objects};
 use serde_json::value::RawValue;
 
 /// Members of a request without which it is another question, or gets another answer.
@@ -66,13 +66,13 @@ fn add_message<'a>(message: MessageParam<'a>, turns: &mut Turns<'a>) -> Result<(
 }
 
 fn blocks(content: &RawValue) -> Result<Vec<ContentBlockParam<'_>>> {
-    objects(content.get()).ok_or_else(|| unexpected("content", "an array of objects", content.get()))
+    objects(content.get()).ok_or_else(|| not_objects("content", content.get()))
 }
 
 fn assistant_turn(blocks: &[ContentBlockParam]) -> Result<MessageOfRequest<'static>> {
-    let kinds = blocks.iter().map(|block| block.r#type.text());
-    if let Some(kind) = kinds.into_iter().find(|kind| !ASSISTANT_BLOCKS.contains(kind)) {
-        return Err(unsayable(&format!("a block of type {kind}")));
+    let mut kinds = blocks.iter().map(|block| &block.r#type);
+    if let Some(kind) = kinds.find(|kind| !ASSISTANT_BLOCKS.contains(&kind.text())) {
+        return Err(unsayable_type("a block of type", kind, "type"));
     }
     let MessageOfAnswer { content, tool_calls, .. } = message_of(blocks);
     let content = if content.is_empty() { MessageContent::Null } else { MessageContent::Text(content) };
@@ -146,7 +146,7 @@ fn block_part(block: &ContentBlockParam) -> Result<ContentPart<'static>> {
         "image" => match source.r#type.text() {
             "base64" => Ok(ContentPart::image(source.data_url())),
             "url" => Ok(ContentPart::image(source.url.text())),
-            other => Err(unsayable(&format!("an image by {other}"))),
+            _ => Err(unsayable_type("an image by", &source.r#type, "source.type")),
         },
         "document" => {
             let data = document_text(source).ok_or_else(|| unsayable("a block of type document"))?;
@@ -154,7 +154,7 @@ fn block_part(block: &ContentBlockParam) -> Result<ContentPart<'static>> {
             let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
             Ok(ContentPart::text(texts.join("\n")))
         }
-        other => Err(unsayable(&format!("a block of type {other}"))),
+        _ => Err(unsayable_type("a block of type", &block.r#type, "type")),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Reads the turns of a request for Responses, and puts a text before the user's last words.
 
-use crate::api::messages::with_text;
+use crate::api::messages::{with_text, without_blocks};
 use crate::api::reading::{
     Reading, Unread, UserMessage, UserPlace, opaque, text_part, tool_message, unread, url_part,
 };
 use crate::chat::fence;
 use crate::error::{Error, Result};
-use crate::record::{Content, Object, missing, quote, unexpected};
+use crate::record::{Content, Object, missing, prepend, unexpected};
 
 /// A hint: the smallest valid request.
 const REQUEST_HINT: &str = r#"a request has {"input": "..."}, or an array of items in its place"#;
@@ -203,8 +203,7 @@ pub(super) fn insert(mut body: Object, user: UserPlace, text: &str) -> Result<Ob
     let mut part = text_part(text);
     part.set_text("type", "input_text");
     if json.starts_with('"') {
-        let own = body.text("input")?.unwrap_or_default();
-        body.set("input", quote(&(text.to_owned() + &fence::remove(&own))));
+        body.set("input", prepend(text, &without_blocks(json)));
         return Ok(body);
     }
     let mut item = Object::parse(&json[user.range.clone()])?;

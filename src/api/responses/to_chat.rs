@@ -1,14 +1,14 @@
 //! A request for Responses as one for chat completions. Errors name the part without a counterpart.
 
 use super::types::{ResponseContent, ResponseItem, TextArguments};
-use crate::api::completions::request::{self, unsayable};
+use crate::api::completions::request::{self, unsayable, unsayable_type};
 use crate::api::completions::turns::{Turns, texts_and_others};
 use crate::api::completions::types::{
     ContentPart, ImageUrl, MessageContent, MessageOfAnswer, MessageOfRequest, ToolCall,
 };
 use crate::api::lenient::{members, objects, raw};
 use crate::error::Result;
-use crate::record::{Object, unexpected};
+use crate::record::{Object, invalid, not_objects, unexpected};
 use serde_json::value::RawValue;
 
 /// Members of a request without which it is another question, or gets another answer.
@@ -102,20 +102,24 @@ fn content_part(json: &RawValue) -> Result<ContentPart<'_>> {
         }
         // It is the same in both.
         ("input_audio", _) => Ok(ContentPart::Raw(json)),
-        (other, _) => Err(unsayable(&format!("a part of type {other}"))),
+        ("input_image", None) => match Object::parse(json.get())?.get("image_url") {
+            Some(url) if url != "null" => Err(unexpected("image_url", "a string", url)),
+            _ => Err(unsayable("a part of type input_image without image_url")),
+        },
+        _ => Err(unsayable_type("a part of type", &part.r#type, "type")),
     }
 }
 
 fn add_message<'a>(item: &ResponseItem<'a>, turns: &mut Turns<'a>) -> Result<()> {
     let role = match item.role.text() {
         "developer" => "system",
+        "" => return Err(invalid("role", "expected a string")),
         role => role,
     };
     let json = item.content.0.unwrap_or(raw("\"\""));
     let content = if json.get().starts_with('[') {
-        let unreadable = || unexpected("content", "an array of objects", json.get());
         let parts = parts_of(json.get())
-            .ok_or_else(unreadable)?
+            .ok_or_else(|| not_objects("content", json.get()))?
             .into_iter()
             .map(content_part)
             .collect::<Result<Vec<ContentPart>>>()?;

@@ -12,6 +12,7 @@ failures! { pub(in crate::proxy) enum HttpFault {
     NoParameter { name: &'static str } ("Missing '{name}' query parameter"),
     Twice { name: HeaderName } ("{name}: is sent twice"),
     BodyEnded ("the body ended early"),
+    NotDecoded { encoding: String } ("content-encoding: the body cannot be decoded as {encoding}"),
     InvalidJson { source: serde_json::Error } ("invalid JSON"),
     LogFormat ("expected json or text"),
     PublicAddress { key: &'static str, found: String }

@@ -1,4 +1,4 @@
-//! Why a request is refused to its caller.
+//! Why a request is refused to its caller, or for its body.
 
 use super::response::{self, HttpResponse};
 use crate::access::{Caller, Right};
@@ -6,7 +6,7 @@ use crate::error::{Error, failures};
 use hyper::StatusCode;
 use hyper::header::{HeaderValue, RETRY_AFTER};
 
-// The reason for which a caller gets no answer.
+// The reason for which a caller or a body gets no answer.
 failures! { pub(in crate::proxy) enum Refusal {
     /// It needs a token, and has none that holds.
     Token ("the token is missing or wrong: send it as Bearer or as x-rsv-token"),
@@ -22,6 +22,8 @@ failures! { pub(in crate::proxy) enum Refusal {
         ("the token {token} has no right to this: it needs '{}'", .right.name()),
     /// The caller has spent its budget, and has a new one in this many seconds.
     Budget { text: String, wait: u64 } ("{text}"),
+    BodyTooLong { mib: f64 } ("the body is longer than the limit of {mib} MiB (max_line_bytes)"),
+    Encoding { encoding: String } ("content-encoding: expected gzip, deflate, br or zstd, found {encoding}"),
     Malformed { error: Error } ("{error}"),
 } }
 
@@ -40,6 +42,8 @@ impl From<Refusal> for HttpResponse {
             Refusal::Partition { .. } => (StatusCode::NOT_FOUND, "not_found"),
             Refusal::Right { .. } => (StatusCode::FORBIDDEN, "forbidden"),
             Refusal::Budget { .. } => (StatusCode::TOO_MANY_REQUESTS, "budget_spent"),
+            Refusal::BodyTooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Refusal::Encoding { .. } => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
             Refusal::UnnamedPartition | Refusal::Malformed { .. } => return response::bad_request(refusal),
         };
         let mut response = response::error(status, code, &refusal.to_string());

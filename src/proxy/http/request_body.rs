@@ -1,13 +1,16 @@
-//! Reads the body of a request, within its limits of length and time, and parses it as JSON.
+//! Reads the body of a request, within its limits of length and time, decodes it, and parses it as JSON.
 
 use super::error::HttpFault;
+use super::refusal::Refusal;
 use super::response::{self, HttpResponse, OrResponse};
 use crate::error;
+use crate::http::{Decoder, Truncation};
 use crate::record::{Object, utf8};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
+use hyper::header::CONTENT_ENCODING;
+use hyper::{HeaderMap, StatusCode};
 use serde::de::IgnoredAny;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -58,11 +61,7 @@ pub(in crate::proxy) async fn read(
     limit: usize,
     idle_timeout: Duration,
 ) -> OrResponse<Bytes> {
-    let too_long = || {
-        let mib = limit as f64 / f64::from(1 << 20);
-        let text = format!("the body is longer than the limit of {mib} MiB (max_line_bytes)");
-        response::error(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", &text)
-    };
+    let too_long = || Refusal::BodyTooLong { mib: mib(limit) }.into();
     if body.size_hint().lower() > limit as u64 {
         return Err(too_long());
     }
@@ -82,6 +81,29 @@ pub(in crate::proxy) async fn read(
             Err(_) => return Err(timed_out()),
         }
     }
+}
+
+/// The body without the encoding that `Content-Encoding` names. Errors if that is unknown or not that of the
+/// body, or if more than `limit` bytes come of it.
+pub(in crate::proxy) fn decoded(headers: &HeaderMap, bytes: Bytes, limit: usize) -> Result<Bytes, Refusal> {
+    let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(bytes) };
+    let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+    let mut decoder = Decoder::for_encoding(Some(&encoding));
+    if !decoder.is_known() {
+        return Err(Refusal::Encoding { encoding });
+    }
+    let mut plain = Vec::new();
+    match decoder.decode(&bytes, &mut plain, limit) {
+        Ok(()) => Ok(plain.into()),
+        Err(Truncation::Limit) => Err(Refusal::BodyTooLong { mib: mib(limit) }),
+        Err(Truncation::Failed(_)) => {
+            Err(Refusal::Malformed { error: HttpFault::NotDecoded { encoding }.into() })
+        }
+    }
+}
+
+fn mib(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 /// The members that a request is relayed by: its model and, to be taken out, what a client may not send to

@@ -46,7 +46,7 @@ impl MemoryMode {
             return Ok(MemoryMode::Full);
         };
         let mode = MODE_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim()));
-        let unknown = || unexpected(MEMORY_HEADER, "full or readonly or store or off", &word);
+        let unknown = || unexpected(MEMORY_HEADER, "full, readonly, store or off", &word);
         mode.map(|(_, mode)| *mode).ok_or_else(unknown)
     }
 

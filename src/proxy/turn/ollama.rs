@@ -67,7 +67,7 @@ impl OllamaApi {
         let body = chat.body.clone();
         let translated = method.to_chat_request(&body).map_err(response::bad_request)?;
         let mode = chat.mode;
-        let Some(translated) = translated.filter(|_| mode != MemoryMode::Off) else {
+        let Some(translated) = translated else {
             return Ok(self.relay(method.name(), request.head, request.bytes, chat.purse).await);
         };
         chat.body = translated;
@@ -118,7 +118,8 @@ impl OllamaApi {
     ) -> Result<HttpResponse, Failure> {
         let OllamaRequest { method, head, client, .. } = request;
         let sent = method.enriched_body(body, line)?;
-        let passing = relay_headers::readable(relay_headers::passing(head, sent.to_json().into()));
+        let mut passing = relay_headers::readable(relay_headers::passing(head, sent.to_json().into()));
+        passing.headers.remove(CONTENT_ENCODING);
         let started_at = self.config.clock.now();
         let target = self.upstream.ollama()?;
         let address = upstream::ollama_address(target.address(), method.name(), relay_headers::query(head));

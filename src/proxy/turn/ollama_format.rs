@@ -85,7 +85,7 @@ struct StoredMessage {
 
 impl OllamaMethod {
     /// Its path under `/api`.
-    pub(super) fn name(self) -> &'static str {
+    pub(in crate::proxy) fn name(self) -> &'static str {
         match self {
             OllamaMethod::Chat => "chat",
             OllamaMethod::Generate => "generate",
@@ -107,18 +107,18 @@ impl OllamaMethod {
             let has_messages = body.objects("messages")?.is_some_and(|messages| !messages.is_empty());
             return Ok(has_messages.then(|| body.clone()));
         }
-        let prompt = body.text("prompt")?.filter(|prompt| !prompt.is_empty());
+        let has_prompt = body.text("prompt")?.is_some_and(|prompt| !prompt.is_empty());
         let has_suffix = body.text("suffix")?.is_some_and(|suffix| !suffix.is_empty());
-        let Some(prompt) = prompt.filter(|_| !has_suffix && body.get("raw") != Some("true")) else {
+        if !has_prompt || has_suffix || body.get("raw") == Some("true") {
             return Ok(None);
-        };
+        }
         let mut request = body.clone();
         request.retain(|name| !["prompt", "system", "images"].contains(&name));
         let mut messages = Vec::new();
         if let Some(system) = body.text("system")?.filter(|system| !system.is_empty()) {
-            messages.push(message("system", &system));
+            messages.push(message("system", &quote(&system)));
         }
-        let mut user = message("user", &prompt);
+        let mut user = message("user", body.get("prompt").unwrap_or_default());
         if let Some(images) = body.get("images") {
             user.set("images", images);
         }
@@ -136,10 +136,10 @@ impl OllamaMethod {
             return Ok(sent);
         }
         // The last message is that of the prompt.
-        let user = Request::parse(sent)?.messages.pop().map(|user| chat::text(&user)).unwrap_or_default();
+        let user = Request::parse(sent)?.messages.pop().unwrap_or_default();
         let mut sent = body.clone();
         sent.take("rsv");
-        sent.set_text("prompt", &user);
+        sent.set("prompt", user.get("content").unwrap_or("\"\""));
         Ok(sent)
     }
 
@@ -196,6 +196,9 @@ impl OllamaMethod {
     }
 }
 
+/// The most tokens that a setting takes.
+const MAX_TOKENS: i64 = 1_000_000_000;
+
 /// The context window that a request itself sets, and its reserve for the answer, as settings. What is no
 /// number of tokens is for Ollama to refuse.
 pub(super) fn window_overrides(body: &Object) -> Vec<Override> {
@@ -203,7 +206,7 @@ pub(super) fn window_overrides(body: &Object) -> Vec<Override> {
     let model = quote(&body.valid_text("model").unwrap_or_default());
     let set = [("num_ctx", "max_context_tokens"), ("num_predict", "reserve_tokens")].into_iter();
     let set = set.filter_map(|(option, setting)| {
-        let tokens = options.valid_integer(option).filter(|tokens| *tokens > 0)?;
+        let tokens = options.valid_integer(option).filter(|tokens| *tokens > 0)?.min(MAX_TOKENS);
         let key = format!("models.{model}.{setting}");
         Some(Override { key, source: option, value: tokens.to_string() })
     });
@@ -232,10 +235,11 @@ pub(super) fn is_error(line: &[u8]) -> bool {
             .is_ok_and(|piece| piece.get("error").is_some_and(|error| error != "null"))
 }
 
-fn message(role: &str, text: &str) -> Object {
+/// A message of a text, as a JSON string.
+fn message(role: &str, json: &str) -> Object {
     let mut message = Object::default();
     message.set_text("role", role);
-    message.set_text("content", text);
+    message.set("content", json);
     message
 }
 

@@ -8,7 +8,7 @@ use crate::api::Api;
 use crate::proxy::http::{OrResponse, Upstream, relay_headers, request_body, response};
 use crate::record::Object;
 use bytes::Bytes;
-use hyper::header::ACCEPT_ENCODING;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use hyper::http::request::Parts;
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ impl Passthrough {
         Passthrough { upstream: upstream.clone() }
     }
 
-    /// Relays a request to `/v1/NAME` with its `bytes` unchanged, except the provider's name before the
-    /// model's and the member `rsv`. `named` has the model and `rsv`. Errors with the response if there is no
+    /// Relays a request to `/v1/NAME` with its `bytes` unchanged, encoded or not, except the provider's name
+    /// before the model's and the member `rsv`. `named` has the model and `rsv`. Errors with the response if there is no
     /// provider, or the body must be read and cannot be.
     pub(in crate::proxy) async fn relay(
         &self,
@@ -42,7 +42,10 @@ impl Passthrough {
         };
         let target = target.map_err(|failure| response::failure(&failure))?;
         let is_renamed = model.is_some_and(|model| model != target.model);
-        let bytes = if is_renamed || named.has("rsv") {
+        let is_changed = is_renamed || named.has("rsv");
+        let bytes = if is_changed {
+            // It was decoded before, within the limit.
+            let bytes = request_body::decoded(&head.headers, bytes, usize::MAX)?;
             let mut body = request_body::parse(&bytes).map_err(response::bad_request)?;
             // It names a scope, and is sent to nobody else.
             body.take("rsv");
@@ -59,6 +62,9 @@ impl Passthrough {
             .filter(|_| !COUNTING.contains(&name))
             .map(|purse| Metered::new(purse, head, &bytes));
         let mut passing = relay_headers::passing(head, bytes);
+        if is_changed {
+            passing.headers.remove(CONTENT_ENCODING);
+        }
         if metered.is_some() {
             // An encoded answer does not show its tokens.
             passing.headers.remove(ACCEPT_ENCODING);
