@@ -55,8 +55,8 @@ pub(super) fn count_uses(
 }
 
 /// The records of a response line. Without `rsv.user` that is the answer alone; an answer with neither words
-/// nor tool calls is not stored, nor is one that cannot be read, nor anything that a program asked for itself.
-/// Fails if `rsv` or a message is invalid, or if the answer is all there is and cannot be read.
+/// nor tool calls is not stored, nor is one that cannot be read, nor anything that a program asked for
+/// itself. Fails if `rsv` or a message is invalid, or if the answer is all there is and cannot be read.
 pub(super) fn records(response: &Object, completion: &mut Completion) -> Result<Vec<Record>> {
     let rsv = response.get("rsv").map_or(Ok(Rsv::default()), Rsv::parse)?;
     if rsv.is_answered_here() {

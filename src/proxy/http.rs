@@ -5,7 +5,7 @@
 //! `public_address.rs` too, and `page_logins.rs` those of people who have given the token to a page;
 //! `route.rs`, `page_route.rs` and `query_parameters.rs` read its address, `route_rights.rs` says which right
 //! it needs, and `request_body.rs` reads its body. `response.rs` makes responses, which `request_log.rs` logs
-//! and `audited.rs` makes rows of the audit of; `refusal.rs` has the reasons for those that refuse a caller or a body.
+//! and `audited.rs` makes rows of the audit of; `refusal.rs` has the reasons for refusals.
 //! `upstream.rs` relays a request to a provider, with the headers that `relay_headers.rs` selects, and
 //! `usage_meter.rs` counts the tokens of its answer. Uses no other wing.
 //!

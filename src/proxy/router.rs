@@ -349,7 +349,7 @@ impl Router {
         Ok((Some(request.map_err(response::bad_request)?), bytes, sender))
     }
 
-    /// The members that a request is relayed by; none if its encoding is unknown, which the provider may know.
+    /// The members that a request is relayed by; none if its encoding is unknown: the provider may know it.
     fn relayed_by(&self, head: &Parts, bytes: &Bytes) -> Result<Object> {
         let plain = request_body::decoded(&head.headers, bytes.clone(), self.max_body);
         plain.map_or(Ok(Object::default()), |plain| request_body::parse_to_relay(&plain))

@@ -517,7 +517,8 @@ fn a_refusal_is_reported_with_its_body() {
 #[test]
 fn the_hint_about_an_answer_names_the_api_that_was_asked() {
     let fake = Fake::answering(|_| Answer::new(200, "<html>"));
-    let home = Home::new().env("RSV_ANTHROPIC_BASE_URL", &fake.url()).env("ANTHROPIC_API_KEY", "sk-ant-api03-own");
+    let home =
+        Home::new().env("RSV_ANTHROPIC_BASE_URL", &fake.url()).env("ANTHROPIC_API_KEY", "sk-ant-api03-own");
     let ask = r#"{"model":"claude-opus-4","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
     for (api, title) in [("messages", "the Messages API"), ("chat", "chat completions")] {
         let ran = home.run("rsv-forward", &["--api", api], ask);

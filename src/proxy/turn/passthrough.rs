@@ -24,8 +24,8 @@ impl Passthrough {
     }
 
     /// Relays a request to `/v1/NAME` with its `bytes` unchanged, encoded or not, except the provider's name
-    /// before the model's and the member `rsv`. `named` has the model and `rsv`. Errors with the response if there is no
-    /// provider, or the body must be read and cannot be.
+    /// before the model's and the member `rsv`. `named` has the model and `rsv`. Errors with the response if
+    /// there is no provider, or the body must be read and cannot be.
     pub(in crate::proxy) async fn relay(
         &self,
         name: &str,
