@@ -8,6 +8,8 @@ failures! { pub(crate) enum CliError {
     Usage { words: String, help: String } ("{words}") => "{help}",
     /// The fields of the arguments do not fit their definition.
     Arguments { error: clap::Error } ("{error}"),
+    Unsuited { flag: String, mode: String, tool: String } ("the argument '{flag}' cannot be used with {mode}")
+        => "see '{tool} --help'",
     ManyPartitions { tool: String } ("the argument '--partition <NAME>' cannot be used multiple times")
         => "see '{tool} --help'",
     NotSearched { kind: &'static str } ("--kind: a {kind} has no text to search"),
