@@ -38,7 +38,7 @@ struct Args {
     /// Print records of these kinds: message, account, memory, document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind, conflicts_with = "accounts")]
     kind: Vec<&'static RecordKind>,
-    /// Print memories in this state: active, archived or all
+    /// With --kind memory: print memories in this state: active, archived or all
     #[arg(long, value_name = "STATE", default_value = "active", requires = "kind", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
     /// Print the signals about this memory, or the recall rules about this message, of any scope unless -p or
