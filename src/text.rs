@@ -29,7 +29,7 @@ mod topic;
 mod trigrams;
 mod values;
 
-pub use counted::{counted, counted_verb};
+pub use counted::{counted, counted_verb, with_article};
 pub use dates::Dates;
 pub use languages::Languages;
 pub use occurrences::occurrences;

@@ -30,7 +30,8 @@ struct Args {
     /// Continue this session, an instance of the partition: its last messages become turns of the request
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
-    /// Recall this: some of similar, recent, memories, documents and archives, separated by commas, or none
+    /// Recall this: some of similar, recent, memories, documents, archives and actions, separated by commas,
+    /// or none
     #[arg(long, value_name = "WHAT")]
     recall: Option<String>,
     /// Recall at most this many of the last messages

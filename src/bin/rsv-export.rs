@@ -31,11 +31,11 @@ struct Args {
     /// Put an apostrophe before cells of CSV that a spreadsheet would take for formulas
     #[arg(long)]
     safe: bool,
-    /// Write embeddings too, as numbers or base64
+    /// With JSON lines: write embeddings too, as numbers or base64
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "numbers", value_parser = ["numbers", "base64"], hide_possible_values = true)]
     vectors: Option<String>,
-    /// Write only records of these kinds, with their signals, vectors and links: message, account, memory,
-    /// document, signal, title, recall, action
+    /// With JSON lines: write only records of these kinds, with their signals, vectors and links: message,
+    /// account, memory, document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind)]
     kind: Vec<&'static RecordKind>,
     /// Read the store's file page by page, without its indexes, for a damaged file
@@ -61,8 +61,21 @@ impl Args {
     /// Errors for options that do not go together.
     fn check(&self) -> Result<()> {
         let refuse = |words: &str, hint: &str| Err(Error::new(words).hint(hint));
-        if self.safe && self.format != "csv" {
-            return refuse("--safe is for CSV alone", "add --format csv, or leave out --safe");
+        let of_formats: [(bool, &str, &[&str]); 6] = [
+            (self.safe, "--safe", &["csv"]),
+            (self.time.is_some(), "--time", &["json"]),
+            (self.vectors.is_some(), "--vectors", &["jsonl"]),
+            (!self.kind.is_empty() && self.format != "sqlite", "--kind", &["jsonl"]),
+            (!self.without.is_empty(), "--without", &["jsonl"]),
+            (self.recover, "--recover", &["jsonl", "json", "csv", "md", "openai"]),
+        ];
+        let is_of_another = |(is_given, _, formats): &&(bool, &str, &[&str])| {
+            *is_given && !formats.contains(&self.format.as_str())
+        };
+        if let Some((_, flag, formats)) = of_formats.iter().find(is_of_another) {
+            let formats = formats.join(", ");
+            let hint = format!("leave out {flag}, or use --format {formats}");
+            return refuse(&format!("{flag} is for --format {formats}"), &hint);
         }
         if self.to.is_none() && self.format == "sqlite" {
             return refuse("--format sqlite needs a file", "name a new one with --to FILE");
@@ -73,9 +86,6 @@ impl Args {
         if (self.new_since.is_some() || self.next.is_some()) && self.format != "jsonl" {
             let hint = "leave out --format, since other formats cannot say what was forgotten";
             return refuse("--new-since and --next are for JSON lines alone", hint);
-        }
-        if !self.without.is_empty() && self.format != "jsonl" {
-            return refuse("--without is for JSON lines alone", "leave out --format, or --without");
         }
         if self.new_since.is_some() && self.new_since == self.next {
             let hint = "name another file, and move it to the first when the import has ended well";

@@ -1,5 +1,6 @@
 //! rsv-forget: removes records, and keeps them out from then on.
 
+use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Filter, Io, Outcome};
 use rsv::config::Settings;
 use rsv::error::Result;
@@ -22,7 +23,7 @@ struct Args {
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Select records of this trace
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
     #[command(flatten)]
     filter: Filter,
@@ -35,7 +36,7 @@ struct Args {
     everything: bool,
     /// Select the records that only this import stored, to undo it; 'rsv-import --history' lists the ids, of
     /// which a prefix suffices
-    #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "trace", "role", "since", "until", "kind", "everything", "all", "partition", "instance"])]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["ids", "trace", "role", "since", "until", "kind", "everything", "all", "partition", "instance"])]
     import: Option<String>,
     /// Select the records older than the retention of their partition (the settings 'retention' and
     /// 'partitions.NAME.retention'); without -p, in all partitions

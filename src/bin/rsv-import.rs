@@ -27,20 +27,20 @@ struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// List the files of other programs in the home directory, with the commands that import them
-    #[arg(long, conflicts_with = "files")]
+    #[arg(long, conflicts_with_all = ["files", "watch"])]
     find: bool,
     /// Import the files that --find lists, after a question
-    #[arg(long, requires = "find", conflicts_with_all = ["from", "watch", "history"])]
+    #[arg(long, requires = "find", conflicts_with = "from")]
     import: bool,
     /// Read this format, regardless of the files' content; list prints the names
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
     /// List the imports that can be undone, with their numbers of records, and the commands that undo them
-    #[arg(long, conflicts_with_all = ["files", "find"])]
+    #[arg(long)]
     history: bool,
     /// Read the sessions in these directories, by default those of --find, and then the messages that
     /// programs write there
-    #[arg(long, conflicts_with_all = ["dry_run", "report", "at", "history"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "report", "at"])]
     watch: bool,
     /// Also read tool calls and their output
     #[arg(long)]
@@ -66,7 +66,7 @@ struct Args {
     allow_return: bool,
     /// Afterwards, make the missing links, as rsv-link does: from questions to answers, and between messages
     /// with similar vectors
-    #[arg(long, conflicts_with_all = ["dry_run", "watch", "history"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "watch"])]
     link: bool,
     #[command(flatten)]
     sharing: Sharing,
@@ -115,6 +115,11 @@ fn run(args: Args, io: &mut Io) -> Result<Outcome> {
             io.out.write(format!("{:12} {}\n", format.name, format.about).as_bytes())?;
         }
         return Ok(Outcome::Yes);
+    }
+    if args.history {
+        io.refuse_flags_besides(&["history"], "--history")?;
+    } else if args.find && !args.import {
+        io.refuse_flags_besides(&["find"], "--find without --import")?;
     }
     let settings = config::load_for_tool(io)?;
     let shared = args.sharing.shared.then(|| settings.shared_scopes(&io.common.partitions));

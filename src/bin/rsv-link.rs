@@ -10,6 +10,7 @@ use rsv::record::{MEMORY, RecordKind};
 use rsv::search;
 use rsv::show::links::{self, MakeOptions};
 use rsv::store::{self, OpenMode};
+use rsv::text::with_article;
 use std::time::Duration;
 
 /// Link answers to their questions and similar messages to each other, and print the new links
@@ -172,8 +173,8 @@ impl Args {
     fn cluster_rule(&self, settings: &Settings) -> Result<ClusterRule> {
         let flags = &self.clusters;
         if let Some(kind) = flags.kind.filter(|kind| *kind != &MEMORY) {
-            let name = kind.name;
-            return Err(Error::new(format!("--kind: a {name} cannot be consolidated, but a memory can")));
+            let name = with_article(kind.name);
+            return Err(Error::new(format!("--kind: {name} cannot be consolidated, but a memory can")));
         }
         Ok(ClusterRule {
             threshold: self.threshold.unwrap_or(CLUSTER_THRESHOLD),

@@ -8,7 +8,7 @@ use rsv::record::Scopes;
 use rsv::redact::Redactor;
 use rsv::search::{self, Announcement, Method, Ranking, Request, ScopeSource, Searcher};
 use rsv::show::{InTree, Search};
-use rsv::store::{self, Except, Select, Store};
+use rsv::store::{self, Except, Select, Store, StoreFault};
 use rsv::structured::Model;
 use rsv::text::Occur;
 use rsv::view::{HitFormat, HitStyle};
@@ -33,12 +33,13 @@ fn run(mut args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let printing = Printing { format: args.format.clone(), no_pager: args.no_pager };
     let layout = io.print_as(&printing);
     let kinds = args.kinds(io.stdout_is_tty() && layout.is_some())?;
-    if let Some(flag) = args.flag_without_target() {
+    let has_kinds = kinds.len() > 1 && args.kind.is_empty() && args.tree.target.is_empty() && !args.secrets;
+    let mode = mode(&args, settings.max_line(), io)?;
+    // Query lines name targets of their own.
+    if let Some(flag) = args.flag_without_target().filter(|_| !matches!(mode, Mode::Lines(_))) {
         let error = Error::new(format!("{flag} is for a search in the tree of contexts"));
         return Err(error.hint("add --target URI"));
     }
-    let has_kinds = kinds.len() > 1 && args.kind.is_empty() && args.tree.target.is_empty() && !args.secrets;
-    let mode = mode(&args, settings.max_line(), io)?;
     let mut store = store::open_to_read(&settings, io)?;
     search::complete_instance(&mut *store, io)?;
     let scopes = scopes(&args, &settings, &mut *store, io)?;
@@ -81,19 +82,25 @@ fn run(mut args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     Ok(Outcome::of(found))
 }
 
-/// Takes the words of the command line, or reads standard input.
+/// Takes the words of the command line, or reads standard input. Errors if neither has anything to find.
 fn mode(args: &Args, limit: usize, io: &Io) -> Result<Mode> {
     if args.secrets {
         return Ok(Mode::Secrets);
     }
-    if !args.terms.is_empty() || !args.actions.filter().is_empty() {
-        return Ok(Mode::Question(args.terms.join(" ")));
+    let finds_actions = !args.actions.filter().is_empty();
+    let question = if !args.terms.is_empty() || finds_actions {
+        args.terms.join(" ")
+    } else {
+        let (first, input) = io.peek()?;
+        if first == b"{" {
+            return Ok(Mode::Lines(Reader::new("<stdin>", input, limit)));
+        }
+        cli::read_text(input, "<stdin>", limit)?
+    };
+    if question.trim().is_empty() && !finds_actions {
+        return Err(StoreFault::NoQuestion.into());
     }
-    let (first, input) = io.peek()?;
-    if first == b"{" {
-        return Ok(Mode::Lines(Reader::new("<stdin>", input, limit)));
-    }
-    cli::read_text(input, "<stdin>", limit).map(Mode::Question)
+    Ok(Mode::Question(question))
 }
 
 /// The command that finds the same in all scopes; for query lines, the flag alone.

@@ -1,5 +1,6 @@
 //! rsv-view: the last messages of a scope.
 
+use clap::builder::NonEmptyStringValueParser;
 use rsv::cli::{self, Common, Filter, Io, Layout, Outcome, Printing};
 use rsv::config::Settings;
 use rsv::error::{Error, Result};
@@ -32,24 +33,24 @@ struct Args {
     #[command(flatten)]
     filter: Filter,
     /// Select messages of this trace
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     trace: Option<String>,
     /// Print records of these kinds: message, account, memory, document, signal, title, recall, action
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', value_parser = cli::kind, conflicts_with = "accounts")]
     kind: Vec<&'static RecordKind>,
-    /// Print memories in this state: active, archived or all
-    #[arg(long, value_name = "STATE", default_value = "active", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
+    /// With --kind memory: print memories in this state: active, archived or all
+    #[arg(long, value_name = "STATE", default_value = "active", requires = "kind", value_parser = ["active", "archived", "all"], hide_possible_values = true)]
     state: String,
     /// Print the signals about this memory, or the recall rules about this message, of any scope unless -p or
     /// -i names one
-    #[arg(long, value_name = "ID", conflicts_with_all = ["accounts", "trace", "role"])]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["accounts", "trace", "role"])]
     of: Option<String>,
     /// Leave out this many of the last records
     #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
     offset: usize,
     /// Print the record with this id, or the first letters of its short id, of any scope unless -p or -i
     /// names one
-    #[arg(long, value_name = "ID", conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "accounts"])]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new(), conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "kind", "of", "offset", "accounts"])]
     id: Option<String>,
     /// With --id: print this many messages before and after it as well
     #[arg(short = 'C', long, value_name = "COUNT", requires = "id")]
@@ -58,23 +59,24 @@ struct Args {
     #[arg(long, requires = "id", conflicts_with = "context")]
     conversation: bool,
     /// With --id: print the turn that it belongs to: its messages and actions, in their order
-    #[arg(long, requires = "id", conflicts_with_all = ["context", "conversation", "kind"])]
+    #[arg(long, requires = "id", conflicts_with_all = ["context", "conversation"])]
     turn: bool,
     /// Print the accounts of requests instead of messages: the recalled messages, and their cost
     #[arg(long, conflicts_with = "role")]
     accounts: bool,
     /// Also print messages as they are stored, until you press Ctrl-C
-    #[arg(short, long, conflicts_with_all = ["id", "until"])]
+    #[arg(short, long, conflicts_with_all = ["id", "until", "state", "offset"])]
     follow: bool,
     /// Print the scopes of the store, or of -p, instead of messages: their number of messages, times and size
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow"])]
+    #[arg(long, conflicts_with_all = ["count", "limit", "state", "of", "offset", "id", "accounts", "follow"])]
     scopes: bool,
-    /// Print the sessions of the store, or of -p, instead of messages, by the time of their last messages
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "scopes"])]
+    /// Print the sessions of the store, or of -p, instead of messages, by the time of their last messages, to
+    /// which --since and --until apply
+    #[arg(long, conflicts_with_all = ["count", "limit", "role", "trace", "kind", "of", "offset", "id", "accounts", "follow", "scopes"])]
     sessions: bool,
     /// Print the messages of the session -p and -i that no archive covers, after its last archive, for
     /// rsv-distill --commit; exit with 1 if there are none
-    #[arg(long, conflicts_with_all = ["count", "limit", "id", "accounts", "follow", "all", "scopes", "sessions"])]
+    #[arg(long, conflicts_with_all = ["count", "limit", "role", "since", "until", "trace", "kind", "of", "offset", "id", "accounts", "follow", "all", "scopes", "sessions"])]
     uncommitted: bool,
     /// Read all scopes of the store
     #[arg(long, conflicts_with_all = ["partition", "instance"])]
@@ -103,7 +105,7 @@ struct Tree {
     level: Option<u8>,
     /// With an address: print the documents that a model should describe, each after those below it. With
     /// --kind memory: print the memories made from superseded messages
-    #[arg(long, conflicts_with = "tree")]
+    #[arg(long, conflicts_with_all = ["tree", "follow", "scopes"])]
     stale: bool,
 }
 
@@ -147,7 +149,7 @@ enum Mode {
 
 impl Args {
     /// Errors if the format, or the flags of a tree, do not go with it.
-    fn mode(&self, kinds: &[&'static RecordKind], common: &Common) -> Result<Mode> {
+    fn mode(&self, kinds: &[&'static RecordKind], io: &Io) -> Result<Mode> {
         let format = self.printing.format.as_deref().unwrap_or_default();
         if format == "reservoir" && self.accounts {
             return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
@@ -156,9 +158,16 @@ impl Args {
             return Err(Error::new("--follow never ends, and an array does").hint("leave out --format json"));
         }
         let address = match &self.count {
-            Some(Operand::Address(uri)) => Some(Address::resolve(uri, &common.scope()?.partition)?),
+            Some(Operand::Address(uri)) => Some(Address::resolve(uri, &io.common.scope()?.partition)?),
             _ => None,
         };
+        if address.is_some() {
+            let own = ["count", "tree", "depth", "level", "stale", "here", "format", "no_pager"];
+            io.refuse_flags_besides(&own, "an address")?;
+        }
+        if self.state != "active" && !kinds.contains(&&MEMORY) {
+            return Err(Error::new("--state: only memories have one").hint("add --kind memory"));
+        }
         let stale_memories = self.tree.stale && kinds == [&MEMORY];
         if address.is_none() && !stale_memories && self.tree.options() != TreeOptions::default() {
             return Err(Error::new("--tree, --depth, --level and --stale need an address")
@@ -174,8 +183,8 @@ impl Args {
             (_, Some(address)) => Mode::Tree(address),
             _ if self.follow => Mode::Follow,
             _ if self.accounts => Mode::Accounts,
-            _ if format == "block" => return Ok(Mode::Block),
             _ if stale_memories => Mode::Stale,
+            _ if format == "block" => return Ok(Mode::Block),
             _ => Mode::Last,
         };
         if format == "block" {
@@ -213,7 +222,7 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
     let mut store = store::open_to_read(&settings, io)?;
     search::complete_instance(&mut *store, io)?;
     let scopes = args.read_scopes(&settings, &mut io.common)?;
-    let mode = args.mode(&kinds, &io.common)?;
+    let mode = args.mode(&kinds, io)?;
     let is_reservoir = args.printing.format.as_deref() == Some("reservoir");
     let printing = Printing { no_pager: args.printing.no_pager || args.follow, ..args.printing };
     let shows_scopes = scopes == Scopes::All && args.of.is_none();
@@ -235,7 +244,7 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
         Mode::Turn(id) => viewer.turn(&id, &scopes),
         Mode::Conversation(id) => viewer.conversation(&id, &scopes),
         Mode::Scopes => viewer.scopes(&last.which),
-        Mode::Sessions => viewer.sessions(&scopes),
+        Mode::Sessions => viewer.sessions(&last.which),
         Mode::Uncommitted => viewer.uncommitted(),
         Mode::Tree(address) => viewer.tree(&address, args.tree.options()),
         Mode::Follow => viewer.follow(last),

@@ -1,6 +1,7 @@
 //! The faults of command lines and of their streams.
 
 use crate::error::failures;
+use crate::text::with_article;
 use std::io;
 
 failures! { pub(crate) enum CliError {
@@ -8,9 +9,11 @@ failures! { pub(crate) enum CliError {
     Usage { words: String, help: String } ("{words}") => "{help}",
     /// The fields of the arguments do not fit their definition.
     Arguments { error: clap::Error } ("{error}"),
+    Unsuited { flag: String, mode: String, tool: String } ("the argument '{flag}' cannot be used with {mode}")
+        => "see '{tool} --help'",
     ManyPartitions { tool: String } ("the argument '--partition <NAME>' cannot be used multiple times")
         => "see '{tool} --help'",
-    NotSearched { kind: &'static str } ("--kind: a {kind} has no text to search"),
+    NotSearched { kind: &'static str } ("--kind: {} has no text to search", with_article(.kind)),
     NotOfActions ("--kind: --file, --command and --failed find actions") => "leave out --kind",
     Shell { found: String } ("RSV_COMPLETIONS: expected bash, zsh or fish, found {found}"),
     NoWords ("there are no words to complete"),

@@ -1,6 +1,9 @@
 //! The command line of a tool, to be named as a command that the user can paste.
 
-use clap::{Arg, Command};
+use super::error::CliError;
+use crate::error::Result;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
 use std::ffi::OsString;
 
 /// The flags that name a scope.
@@ -14,13 +17,27 @@ pub(super) struct Invocation {
     command: Command,
     /// The words after the name of the tool.
     words: Vec<String>,
+    matches: ArgMatches,
 }
 
 impl Invocation {
     /// The command line of these words, of which the first is the name of the tool.
-    pub(super) fn new(command: Command, words: &[OsString]) -> Invocation {
+    pub(super) fn new(command: Command, matches: ArgMatches, words: &[OsString]) -> Invocation {
         let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
-        Invocation { command, words: words.collect() }
+        Invocation { command, words: words.collect(), matches }
+    }
+
+    /// Errors if an argument of the tool's own is given that is not one of `known`.
+    pub(super) fn refuse_flags_besides(&self, known: &[&str], mode: &str) -> Result<()> {
+        let is_refused = |arg: &&Arg| {
+            let id = arg.get_id().as_str();
+            self.matches.value_source(id) == Some(ValueSource::CommandLine)
+                && !known.contains(&id)
+                && arg.get_help_heading().is_none()
+        };
+        let Some(flag) = self.command.get_arguments().find(is_refused) else { return Ok(()) };
+        let (flag, tool) = (flag.to_string(), self.command.get_name().to_owned());
+        Err(CliError::Unsuited { flag, mode: mode.to_owned(), tool }.into())
     }
 
     /// How the tool gets its input, for a hint.
@@ -151,11 +168,11 @@ mod tests {
             ("- -x --unknown owl", "- -x --unknown owl"),
         ] {
             let words: Vec<OsString> = std::iter::once("x").chain(given.split(' ')).map(Into::into).collect();
-            let line = Invocation::new(command.clone(), &words);
+            let line = Invocation::new(command.clone(), ArgMatches::default(), &words);
             assert_eq!(line.for_all_scopes(None), format!("rsv-search --all {everywhere}"), "{given}");
         }
         let words = ["x", "it's", "\"green tea\""].map(OsString::from);
-        let line = Invocation::new(command, &words);
+        let line = Invocation::new(command, ArgMatches::default(), &words);
         let printed = line.for_all_scopes(Some("-$x"));
         let wanted = ["rsv-search", "--all", "it's", "\"green tea\"", "--", "-$x"].map(str::to_owned);
         assert_eq!(shlex::split(&printed).as_deref(), Some(&wanted[..]), "{printed}");

@@ -146,6 +146,12 @@ impl Io {
         self.invocation.for_all_scopes(question)
     }
 
+    /// Errors if a flag of the tool's own is given that is not one of `known`, by their fields, which go with
+    /// `mode`. Only for what clap cannot express: conflicts with a value, or with the absence of a flag.
+    pub fn refuse_flags_besides(&self, known: &[&str], mode: &str) -> Result<()> {
+        self.invocation.refuse_flags_besides(known, mode)
+    }
+
     /// Prints details from now on, unless `-q`.
     pub fn print_details(&mut self) {
         self.diagnostics.verbose = !self.diagnostics.quiet;

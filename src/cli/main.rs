@@ -11,6 +11,7 @@ use super::out::Out;
 use super::silence::set_diagnostics;
 use super::stderr;
 use crate::error::{Error, Result};
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Id};
@@ -89,7 +90,7 @@ fn tool_name(word: Option<&OsString>) -> String {
 
 fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Result<Outcome>) -> Result<u8> {
     let mut command = command::<A>(tool);
-    let matches = match command.try_get_matches_from_mut(&words) {
+    let matches = match parse(&mut command, &words) {
         Ok(matches) => matches,
         Err(error) => return refuse(&command, &error),
     };
@@ -103,7 +104,7 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         }
     }
     let args = A::from_arg_matches(&matches).map_err(usage)?;
-    let mut io = Io::new(tool, common, clock()?, Invocation::new(command, &words));
+    let mut io = Io::new(tool, common, clock()?, Invocation::new(command, matches, &words));
     set_diagnostics(&io.diagnostics());
     if let Err(error) = io.clock.check() {
         io.note(error);
@@ -122,6 +123,22 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
         Outcome::Ended(status) => status,
     };
     Ok(status)
+}
+
+/// Parses the words of a command line. Clap waives what a flag requires where another flag excludes that, so
+/// the requirements are checked once more, on a command line in which nothing excludes anything.
+fn parse(command: &mut Command, words: &[OsString]) -> std::result::Result<ArgMatches, clap::Error> {
+    let matches = command.try_get_matches_from_mut(words)?;
+    let groups: Vec<Id> = command.get_groups().map(|group| group.get_id().clone()).collect();
+    let without_conflicts = command.clone().mut_args(|arg| arg.conflicts_with(Resettable::Reset));
+    let without_conflicts = groups.iter().fold(without_conflicts, |command, id| {
+        command.mut_group(id, |group| group.conflicts_with(Resettable::Reset).multiple(true))
+    });
+    without_conflicts.try_get_matches_from(words).map(|_| matches).map_err(|mut error| {
+        // What it suggests may be excluded.
+        error.remove(ContextKind::Usage);
+        error
+    })
 }
 
 /// The command line of a tool, from which its help and completions are made.
@@ -170,6 +187,9 @@ fn refuse(command: &Command, error: &clap::Error) -> Result<u8> {
     });
     let cause = cause.collect::<Vec<_>>().join(" ");
     let cause = cause.strip_prefix("error: ").unwrap_or(&cause).trim_end_matches('.');
+    // Clap has named the value already.
+    let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
+    let cause = cause.strip_suffix(&format!(", found {value:?}")).unwrap_or(cause);
     // The standard library's message for a word that is no number.
     let words = cause.replace("invalid digit found in string", "expected a whole number");
     Err(CliError::Usage { words, help: advice(command, error, &text) }.into())

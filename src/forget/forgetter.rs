@@ -126,8 +126,10 @@ impl<'a> Forgetter<'a> {
             return Ok(false);
         }
         if !self.options.derived {
-            let (count, listed) = (derived.len(), list(&derived));
-            self.io.note(format_args!("{count} made from it stay, --derived removes them: {listed}"));
+            let verbs =
+                ["made from it stays, --derived removes it", "made from it stay, --derived removes them"];
+            let others = counted_verb(derived.len() as u64, "record", verbs);
+            self.io.note(format_args!("{others}: {}", list(&derived)));
             return Ok(false);
         }
         let selected = in_scopes(&mut *self.store, &derived, &which.scopes)?;
@@ -142,8 +144,10 @@ impl<'a> Forgetter<'a> {
     fn add_same_words(&mut self, ids: &mut BTreeSet<String>) -> Result<()> {
         let others = same_words(&mut *self.store, ids)?;
         if !others.is_empty() {
-            let (count, listed) = (others.len(), list(&others));
-            self.io.note(format_args!("{count} say the same in another form, and go too: {listed}"));
+            let verbs =
+                ["says the same in another form, and goes too", "say the same in another form, and go too"];
+            let count = counted_verb(others.len() as u64, "record", verbs);
+            self.io.note(format_args!("{count}: {}", list(&others)));
             ids.extend(others);
         }
         Ok(())

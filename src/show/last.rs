@@ -64,7 +64,7 @@ impl Viewer<'_> {
         if self.layout.is_none() {
             return self.last(last, false);
         }
-        let accounts = self.store.last_of(&last.which, last.count)?;
+        let accounts = self.with_state(last)?;
         if accounts.is_empty() && last.count > 0 {
             return self.explain_nothing(&last.which);
         }
@@ -89,6 +89,7 @@ impl Viewer<'_> {
         let read: Vec<&StoredRecord> = memories.iter().collect();
         let newer = search::stale(&mut *self.store, &read, &last.which, by_rule)?;
         memories.retain(|memory| newer.contains_key(&memory.id));
+        memories.truncate(memories.len().saturating_sub(last.offset));
         let mut stale = memories.split_off(memories.len().saturating_sub(last.count));
         for memory in &mut stale {
             memory.members.set("newer", newer_json(&newer[&memory.id]));

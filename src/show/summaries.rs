@@ -26,9 +26,12 @@ impl Viewer<'_> {
         Ok(Outcome::Yes)
     }
 
-    /// Prints the sessions of some scopes, each with the command that continues it.
-    pub fn sessions(&mut self, scopes: &Scopes) -> Result<Outcome> {
-        let mut sessions = store::sessions(&mut *self.store, scopes)?;
+    /// Prints the sessions of the scopes of a selection whose last messages are of its time, each with the
+    /// command that continues it.
+    pub fn sessions(&mut self, which: &Select) -> Result<Outcome> {
+        let mut sessions = store::sessions(&mut *self.store, &which.scopes)?;
+        let span = which.since.unwrap_or(i64::MIN)..=which.until.unwrap_or(i64::MAX);
+        sessions.retain(|session| span.contains(&session.last));
         store::add_programs(&mut *self.store, &mut sessions)?;
         let command = |session: &SessionSummary| {
             resume_command(session.program.as_deref().unwrap_or_default(), &session.scope.instance)

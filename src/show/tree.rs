@@ -21,13 +21,21 @@ pub struct TreeOptions {
 }
 
 impl Viewer<'_> {
-    /// Prints documents at and below an address of the partition of the flags.
+    /// Prints documents at and below an address of the partition of the flags. No if there are none.
     pub fn tree(&mut self, address: &Address, options: TreeOptions) -> Result<Outcome> {
         let partition = self.io.common.scope()?.partition;
         let own = tree::node(&mut *self.store, &partition, address)?;
         let documents = self.documents(&partition, address, own.as_ref(), options)?;
-        if documents.is_empty() && own.is_none() && self.io.stdout_is_tty() {
-            self.io.note(format_args!("the partition {partition} has no document at {address}, or below it"));
+        if documents.is_empty() && own.is_none() {
+            if options.stale && !tree::children(&mut *self.store, &partition, address)?.is_empty() {
+                return Ok(Outcome::Yes);
+            }
+            if self.io.stdout_is_tty() {
+                let none =
+                    format_args!("the partition {partition} has no document at {address}, or below it");
+                self.io.note(none);
+            }
+            return Ok(Outcome::No);
         }
         let level = options.level.unwrap_or(2);
         let Some(layout) = &self.layout else {

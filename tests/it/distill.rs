@@ -183,7 +183,7 @@ fn memories_of_messages_are_linked_to_them_and_go_with_them(home: Home) {
     assert_eq!(home.export(), export);
     let told = home.run("rsv-forget", &["-p", "p", "--dry-run", &ids[1]], "");
     assert!(
-        told.status == 0 && told.stderr.contains("2 made from it stay, --derived removes them"),
+        told.status == 0 && told.stderr.contains("2 records made from it stay, --derived removes them"),
         "{told}"
     );
     home.run("rsv-forget", &["-p", "p", "--derived", &ids[1]], "").ok();

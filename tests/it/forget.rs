@@ -340,7 +340,7 @@ fn derived_records_are_named_or_removed_too(home: Home) {
     home.run("rsv-import", &[], made + &links.concat()).ok();
     let before = home.export();
     let ran = home.run("rsv-forget", &["m1"], "");
-    let reported = "rsv-forget: 3 made from it stay, --derived removes them: d1, d2, d3\n";
+    let reported = "rsv-forget: 3 records made from it stay, --derived removes them: d1, d2, d3\n";
     assert_eq!((ran.status, ids(&ran.stdout), ran.stderr.as_str()), (0, vec!["m1".to_owned()], reported));
     home.run("rsv-import", &["--allow-return"], &ran.stdout).ok();
     assert_eq!(records_of(&home.export()), before);

@@ -222,7 +222,9 @@ fn forms_that_a_store_has_go_together_and_a_backup_of_the_rest_is_whole(home: Ho
     let dry = home.run("rsv-forget", &["-q", "-p", "p", "--dry-run", "m1"], "").ok();
     assert!(dry.contains("\"m1\"") && dry.contains("\"m2\"") && home.export() == before);
     let mut gone = String::new();
-    for (id, others) in [("m1", "1 say the same in another form, and go too: m2"), ("y1", "2 say the same")] {
+    for (id, others) in
+        [("m1", "1 record says the same in another form, and goes too: m2"), ("y1", "2 records say the same")]
+    {
         let ran = home.run("rsv-forget", &["-p", "p", id], "");
         assert!(ran.status == 0 && ran.stderr.contains(others), "{ran}");
         gone += &ran.stdout;

@@ -43,7 +43,7 @@ const USAGE_ERRORS: [UsageError; 102] = [
     ("rsv-mcp", &["--max-tokens", "5"], "", "5 is not in 100..=1000000", "--help"),
     ("rsv-export", &["out.jsonl"], "", "unexpected argument 'out.jsonl'", "to write one: rsv-export > FILE"),
     ("rsv-export", &["--since", "2026-13-01"], "", "a time such as yesterday, 2d, 2026-11-21", "--help"),
-    ("rsv-export", &["--safe"], "", "--safe is for CSV alone", "add --format csv"),
+    ("rsv-export", &["--safe"], "", "--safe is for --format csv", "or use --format csv"),
     ("rsv-import", &["missing.jsonl"], "", "cannot open missing.jsonl: no such file", "check the directory, and the name"),
     ("rsv-import", &["brokn.toml"], "", "cannot open brokn.toml: no such file", "did you mean 'broken.toml'?"),
     ("rsv-import", &["nowhere/x.json"], "", "cannot open nowhere/x.json", "there is no directory 'nowhere'"),
@@ -119,6 +119,93 @@ const USAGE_ERRORS: [UsageError; 102] = [
     ("rsv-proxy", &["--listen", "nobody.invalid"], "", "cannot find nobody.invalid", "such as 127.0.0.1"),
     ("rsv-proxy", &["--port", "99999"], "", "99999 is not in 0..=65535", "--help"),
 ];
+
+/// Command lines with a flag that the rest of the line makes useless, and a part of the error.
+#[rustfmt::skip]
+const USELESS_FLAGS: [(&str, &str); 63] = [
+    // Flags that need another one, whatever else is given.
+    ("rsv-view 5 --turn", "not provided: --id <ID>"),
+    ("rsv-view --role user --conversation", "not provided: --id <ID>"),
+    ("rsv-view --scopes --turn", "not provided: --id <ID>"),
+    ("rsv-view --sessions -C 1", "not provided: --id <ID>"),
+    ("rsv-view --accounts --turn", "not provided: --id <ID>"),
+    ("rsv-view --state all", "not provided: --kind <KIND,...>"),
+    ("rsv-ingest --trace t --outcome success", "not provided: --title <TITLE>"),
+    ("rsv-ingest --replace txt", "not provided: --mirror"),
+    ("rsv-link --stats --around x", "not provided: --format <FORMAT>"),
+    ("rsv-link --contradictions --around x", "not provided: --format <FORMAT>"),
+    ("rsv-link --clusters --around x", "not provided: --format <FORMAT>"),
+    ("rsv-link --path a b --around x", "not provided: --format <FORMAT>"),
+    ("rsv-link --near --around x", "not provided: --format <FORMAT>"),
+    ("rsv-link --rebuild --max 2", "not provided: --clusters"),
+    ("rsv-link --dry-run --totals", "not provided: --clusters"),
+    ("rsv-link --stats --window 1h", "not provided: --clusters"),
+    ("rsv-link --format json --force", "not provided: --clusters"),
+    ("rsv-embed --text --keep", "not provided: --replay"),
+    ("rsv-embed --models --from d", "not provided: --fetch"),
+    ("rsv-embed --query --into d", "not provided: --fetch"),
+    ("rsv-search --secrets --fallback any", "not provided: <"),
+    ("rsv-search --by any --flat owl", "--flat is for a search in the tree of contexts"),
+    // Flags of another format or mode.
+    ("rsv-export --format csv --kind memory", "--kind is for --format jsonl"),
+    ("rsv-export --format openai --kind memory", "--kind is for --format jsonl"),
+    ("rsv-export --format json --vectors", "--vectors is for --format jsonl"),
+    ("rsv-export --format md --vectors base64", "--vectors is for --format jsonl"),
+    ("rsv-export --time iso", "--time is for --format json"),
+    ("rsv-export --format csv --time iso", "--time is for --format json"),
+    ("rsv-export --format csv --without x", "--without is for --format jsonl"),
+    ("rsv-export --format sqlite --to x --recover", "--recover is for --format jsonl, json, csv, md, openai"),
+    ("rsv-view viking://resources --until 2000-01-01", "'--until <TIME>' cannot be used with an address"),
+    ("rsv-view viking://resources --role user", "'--role <ROLE>' cannot be used with an address"),
+    ("rsv-view viking://resources --trace t", "'--trace <ID>' cannot be used with an address"),
+    ("rsv-view viking://resources --kind memory", "'--kind <KIND,...>' cannot be used with an address"),
+    ("rsv-view viking://resources --accounts", "'--accounts' cannot be used with an address"),
+    ("rsv-view viking://resources --of m", "'--of <ID>' cannot be used with an address"),
+    ("rsv-view viking://resources --offset 1", "'--offset <COUNT>' cannot be used with an address"),
+    ("rsv-view viking://resources --follow", "'--follow' cannot be used with an address"),
+    ("rsv-view viking://resources --all", "'--all' cannot be used with an address"),
+    ("rsv-view viking://resources --turn", "not provided: --id <ID>"),
+    ("rsv-view --kind message --state all", "--state: only memories have one"),
+    ("rsv-view --kind memory --stale --follow", "cannot be used with"),
+    ("rsv-view --kind memory --id x", "cannot be used with"),
+    ("rsv-view --offset 1 --id x", "cannot be used with"),
+    ("rsv-view --follow --offset 1", "cannot be used with"),
+    ("rsv-view --scopes --offset 1", "cannot be used with"),
+    ("rsv-view --sessions --role user", "cannot be used with"),
+    ("rsv-view --sessions --trace t", "cannot be used with"),
+    ("rsv-view --uncommitted --role user", "cannot be used with"),
+    ("rsv-view --uncommitted --since 1d", "cannot be used with"),
+    ("rsv-import --find --watch", "cannot be used with"),
+    ("rsv-import --find --report f", "'--report <FILE>' cannot be used with --find without --import"),
+    ("rsv-import --find --dry-run", "'--dry-run' cannot be used with --find without --import"),
+    ("rsv-import --history --report f", "'--report <FILE>' cannot be used with --history"),
+    ("rsv-import --history --watch", "'--watch' cannot be used with --history"),
+    ("rsv-import --history file", "'[FILE]...' cannot be used with --history"),
+    // Values and texts without anything in them.
+    ("rsv-search --by any", "there is nothing to search for"),
+    ("rsv-search --by keyword", "there is nothing to search for"),
+    ("rsv-search --target viking://resources", "there is nothing to search for"),
+    ("rsv-search --by any --flat", "there is nothing to search for"),
+    ("rsv-view --id=", "a value is required for '--id <ID>'"),
+    ("rsv-forget --trace=", "a value is required for '--trace <ID>'"),
+    ("rsv-forget {\"kind\":\"error\",\"id\":\"e\"}", "kind: an error cannot be forgotten"),
+];
+
+#[test]
+fn a_flag_that_would_do_nothing_is_refused() {
+    let home = Home::new();
+    for (line, error) in USELESS_FLAGS {
+        let (tool, words) = line.split_once(' ').unwrap();
+        // A line of JSON is the input.
+        let (words, stdin): (Vec<&str>, _) =
+            if words.starts_with('{') { (Vec::new(), words) } else { (words.split(' ').collect(), "") };
+        let said = home.run(tool, &words, stdin).trouble();
+        assert!(said.contains(error), "{line}: {said}");
+    }
+    // A value is named once.
+    let said = home.run("rsv-view", &["--since", "nope"], "").trouble();
+    assert_eq!(said.lines().next().unwrap().matches("nope").count(), 1, "{said}");
+}
 
 /// Keeps: Every usage error has a hint.
 #[test]

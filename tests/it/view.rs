@@ -268,6 +268,11 @@ fn the_scopes_are_listed_with_their_messages(home: Home) {
     assert_eq!(listed(&["--all"]), listed(&[]));
     assert_eq!(lines_of(&listed(&["-p", "work", "-i", "desk"])), [desk]);
     assert_eq!(lines_of(&listed(&["--since", "1970-01-01 00:06"])).len(), 2);
+    // Sessions have the time of their last messages.
+    for (words, count) in [(["--since", "1970-01-01 00:06"], 2), (["--until", "1970-01-01 00:06"], 1)] {
+        let sessions = home.run("rsv-view", &[&["--sessions"], &words[..]].concat(), "").ok();
+        assert_eq!(lines_of(&sessions).len(), count);
+    }
     assert_eq!(listed(&["-p", "none"]), "");
     assert_eq!(listed(&["-p", "none", "--format", "json"]), "[]\n");
     insta::allow_duplicates! { insta::assert_snapshot!(listed(&["--format", "text"]), @r"
@@ -342,6 +347,9 @@ fn accounts_show_what_was_recalled() {
          related: “Owls hunt.” ({tokens} tokens)\n"
     );
     assert_eq!(text, wanted);
+    let before =
+        wide.run("rsv-view", &["--accounts", "-p", "w", "--offset", "1", "--format", "text"], "").ok();
+    assert_eq!(before, "");
 }
 
 /// An account as it may have been stored: each reason in words, the beginnings of what is there, the ids of the rest.

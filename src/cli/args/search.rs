@@ -57,10 +57,10 @@ pub struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with_all = ["until", "Tree"])]
     pub as_of: Option<i64>,
     /// Leave out messages of this trace; may be repeated
-    #[arg(long, value_name = "TRACE")]
+    #[arg(long, value_name = "TRACE", value_parser = NonEmptyStringValueParser::new())]
     pub exclude_trace: Vec<String>,
     /// Leave out the message with this id; may be repeated
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub exclude: Vec<String>,
     /// Find records of these kinds: message, memory, document, title, action [default: message; on a
     /// terminal, message, memory and document; with --target, the kinds of records there]
@@ -116,7 +116,7 @@ impl SearchArgs {
         })
     }
 
-    /// The name of a flag that does nothing without a target, if there is none.
+    /// The name of a flag that does nothing without a target, if it is given and there is none.
     pub fn flag_without_target(&self) -> Option<&'static str> {
         let Tree { target, flat, recursive, steps, level, with_session, plan } = &self.tree;
         let flags = [
@@ -127,8 +127,7 @@ impl SearchArgs {
             (with_session.is_some(), "--with-session"),
             (plan.is_some(), "--plan"),
         ];
-        let is_useless = target.is_empty() && !self.terms.is_empty();
-        flags.into_iter().find(|(is_set, _)| is_useless && *is_set).map(|(_, name)| name)
+        flags.into_iter().find(|(is_set, _)| target.is_empty() && *is_set).map(|(_, name)| name)
     }
 }
 
