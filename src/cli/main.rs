@@ -135,7 +135,7 @@ fn parse(command: &mut Command, words: &[OsString]) -> std::result::Result<ArgMa
         command.mut_group(id, |group| group.conflicts_with(Resettable::Reset).multiple(true))
     });
     without_conflicts.try_get_matches_from(words).map(|_| matches).map_err(|mut error| {
-        // What it suggests may be excluded.
+        // The usage that it suggests may be excluded.
         error.remove(ContextKind::Usage);
         error
     })

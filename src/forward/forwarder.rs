@@ -200,7 +200,7 @@ fn prompt_tokens(request: &Object, rsv: &Object, target: &Target) -> usize {
         return counted;
     }
     let counter = Counter::heuristic(&target.model);
-    // What is no conversation has no tokens that could be counted: the provider judges it.
+    // A body that is no conversation has no tokens to count: the provider judges it.
     let Ok(request) = chat::Request::parse(request.clone()) else { return 0 };
     counter.overhead(&request) + request.messages.iter().map(|turn| counter.message(turn)).sum::<usize>()
 }

@@ -31,7 +31,7 @@ pub(super) struct Reading {
     pub(super) messages: Vec<RxJsonRpcMessage<RoleServer>>,
     /// The line that answers at once.
     pub(super) answer: Option<String>,
-    /// What cannot be read.
+    /// Text that cannot be read.
     pub(super) faults: Vec<Error>,
 }
 

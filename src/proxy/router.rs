@@ -100,7 +100,7 @@ impl Router {
             Ok((_, route)) => route.is_ollama(),
         };
         let is_anthropic = in_path.as_ref().is_ok_and(|(_, route)| route.is_anthropic());
-        // What fails from here on is reported by `respond`, after the refusals that go before it.
+        // Failures from here on are reported by `respond`, after the refusals that go before it.
         let page = in_path.as_ref().ok().and_then(|(_, route)| self.pages.page_of(route, &head));
         let logins = page.map(|_| self.pages.logins(&head)).unwrap_or_default();
         let admitted = self.guard.admit(&head.headers, &logins, self.config.clock.now());

@@ -112,7 +112,7 @@ pub async fn is_served(address: SocketAddr, settings: &Settings) -> Result<bool>
         return Ok(false);
     };
     let is_healthy = response.status() == 200;
-    // What is no JSON is the answer of another server.
+    // An answer that is no JSON is of another server.
     let report = Object::parse_bytes(&response.body(HEALTH_LIMIT).await.bytes).unwrap_or_default();
     // So is a health report without these members.
     Ok(is_healthy && ["store", "upstreams", "version"].iter().all(|member| report.get(member).is_some()))

@@ -234,7 +234,7 @@ impl<T> Running<T> {
             let _ = self.child.kill();
         }
         let is_whole = in_time.is_ok();
-        // What is not known in time counts as not found; recall does not wait for it.
+        // An answer that is late counts as none: recall does not wait for it.
         let bytes = in_time.or_else(|_| self.receiver.recv_timeout(GRACE)).unwrap_or_default();
         if bytes.len() as u64 >= MAX_OUTPUT {
             let _ = self.child.kill();

@@ -320,7 +320,7 @@ fn is_loopback_alias(address: IpAddr) -> bool {
 /// The host that a request names, without its port, in lower case; `None` where it names none.
 fn requested_host(head: &Parts) -> Option<String> {
     let host = |text: &str| {
-        // What is no authority is compared as it is, and is the name of no server.
+        // Text that is no authority is compared as it is, and is the name of no server.
         let authority = text.parse::<Authority>().ok();
         authority.map_or(text.to_owned(), |authority| authority.host().to_owned()).to_ascii_lowercase()
     };

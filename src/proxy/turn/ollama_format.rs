@@ -199,8 +199,8 @@ impl OllamaMethod {
 /// The most tokens that a setting takes.
 const MAX_TOKENS: i64 = 1_000_000_000;
 
-/// The context window that a request itself sets, and its reserve for the answer, as settings. What is no
-/// number of tokens is for Ollama to refuse.
+/// The context window that a request itself sets, and its reserve for the answer, as settings. Ollama
+/// refuses a value that is no number of tokens.
 pub(super) fn window_overrides(body: &Object) -> Vec<Override> {
     let options = body.valid_object("options").unwrap_or_default();
     let model = quote(&body.valid_text("model").unwrap_or_default());
