@@ -21,15 +21,13 @@ pub struct TreeOptions {
 }
 
 impl Viewer<'_> {
-    /// Prints documents at and below an address of the partition of the flags. No if there are none.
+    /// Prints documents at and below an address of the partition of the flags. No if there are none, unless the
+    /// stale ones were asked for.
     pub fn tree(&mut self, address: &Address, options: TreeOptions) -> Result<Outcome> {
         let partition = self.io.common.scope()?.partition;
         let own = tree::node(&mut *self.store, &partition, address)?;
         let documents = self.documents(&partition, address, own.as_ref(), options)?;
-        if documents.is_empty() && own.is_none() {
-            if options.stale && !tree::children(&mut *self.store, &partition, address)?.is_empty() {
-                return Ok(Outcome::Yes);
-            }
+        if documents.is_empty() && own.is_none() && !options.stale {
             if self.io.stdout_is_tty() {
                 let none =
                     format_args!("the partition {partition} has no document at {address}, or below it");
