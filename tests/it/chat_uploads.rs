@@ -358,6 +358,7 @@ fn a_full_disk_keeps_nothing_of_an_upload() {
     let proxy = Proxy::start(&home);
     let small = upload(&proxy, "", "a.md", NOTES.as_bytes());
     assert_eq!(settled(&proxy, "", small["doc_id"].as_str().unwrap())["state"], "ready");
+    until_spool_is_empty(&home);
     proxy.may_write(Some(100_000));
     let (status, body) = json(proxy.raw(&form("/api/documents/upload", "", "b.md", &[b'x'; 1_000_000])));
     assert_eq!(status, 507, "{body}");
