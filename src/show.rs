@@ -15,7 +15,7 @@ mod tree;
 pub use audit::audit;
 pub use hits::{InTree, Search};
 pub use ingested::IngestFormat;
-pub use last::Last;
+pub use last::{DEFAULT_COUNT, Last};
 pub use statement::{members, state};
 pub use tree::TreeOptions;
 

@@ -10,9 +10,6 @@ use rsv::search::{self, ScopeSource};
 use rsv::show::{self, Last, TreeOptions, Viewer};
 use rsv::store::{self, Select};
 
-/// The number of messages that are printed if none is given.
-const DEFAULT_COUNT: usize = 10;
-
 /// Print the last messages of a scope, oldest first
 ///
 /// With a partition alone, all of its instances are shown; with neither, default/default is shown. The
@@ -111,8 +108,8 @@ struct Tree {
 
 impl Tree {
     fn options(&self) -> TreeOptions {
-        let Tree { tree: whole, depth, level, stale } = *self;
-        TreeOptions { whole, depth: depth.map(|depth| depth as usize), level, stale }
+        let depth = self.depth.map(|depth| depth as usize);
+        TreeOptions { whole: self.tree, depth, level: self.level, stale: self.stale }
     }
 }
 
@@ -151,11 +148,12 @@ impl Args {
     /// Errors if the format, or the flags of a tree, do not go with it.
     fn mode(&self, kinds: &[&'static RecordKind], io: &Io) -> Result<Mode> {
         let format = self.printing.format.as_deref().unwrap_or_default();
+        let refuse = |words: &str, hint: &str| Err(Error::new(words).hint(hint));
         if format == "reservoir" && self.accounts {
-            return Err(Error::new("--format: Reservoir has no accounts").hint("use --format text"));
+            return refuse("--format: Reservoir has no accounts", "use --format text");
         }
         if format == "json" && self.follow {
-            return Err(Error::new("--follow never ends, and an array does").hint("leave out --format json"));
+            return refuse("--follow never ends, and an array does", "leave out --format json");
         }
         let address = match &self.count {
             Some(Operand::Address(uri)) => Some(Address::resolve(uri, &io.common.scope()?.partition)?),
@@ -166,7 +164,7 @@ impl Args {
             io.refuse_flags_besides(&own, "an address")?;
         }
         if self.state != "active" && !kinds.contains(&&MEMORY) {
-            return Err(Error::new("--state: only memories have one").hint("add --kind memory"));
+            return refuse("--state: only memories have one", "add --kind memory");
         }
         let stale_memories = self.tree.stale && kinds == [&MEMORY];
         if address.is_none() && !stale_memories && self.tree.options() != TreeOptions::default() {
@@ -188,8 +186,7 @@ impl Args {
             _ => Mode::Last,
         };
         if format == "block" {
-            let error = Error::new("--format: a block is of the last records of a scope");
-            return Err(error.hint("use --format text"));
+            return refuse("--format: a block is of the last records of a scope", "use --format text");
         }
         Ok(mode)
     }
@@ -209,9 +206,8 @@ impl Args {
         if is_named && !self.all || self.scopes || self.sessions {
             return common.to_cover();
         }
-        let finds_none =
-            self.here && search::scope_source_before_opening(settings, common)? == ScopeSource::Nothing;
-        common.to_read(self.all || finds_none)
+        let source = self.here.then(|| search::scope_source_before_opening(settings, common)).transpose()?;
+        common.to_read(self.all || source == Some(ScopeSource::Nothing))
     }
 }
 
@@ -232,10 +228,8 @@ fn run(args: Args, settings: Settings, io: &mut Io) -> Result<Outcome> {
         key: args.of.map(|id| store::full_id(&mut *store, &id, &scopes)).transpose()?,
         ..Select::records(kinds, scopes.clone()).filtered(args.filter)
     };
-    let count = match args.count {
-        Some(Operand::Count(count)) => count,
-        _ => args.limit.unwrap_or(DEFAULT_COUNT),
-    };
+    let limit = args.limit.unwrap_or(show::DEFAULT_COUNT);
+    let count = if let Some(Operand::Count(count)) = args.count { count } else { limit };
     let state = State::named(&args.state).unwrap_or(State::Active);
     let last = Last { which, count, offset: args.offset, state };
     let mut viewer = Viewer { store, settings: &settings, layout, io };

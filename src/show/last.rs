@@ -14,6 +14,9 @@ use crate::view::{self, Heads, ReservoirLines};
 /// The most records that are printed with their short ids: more are not held at once.
 pub(super) const MAX_WITH_HEADS: usize = 1000;
 
+/// The number of the last records that are printed if none is given.
+pub const DEFAULT_COUNT: usize = 10;
+
 /// Which of the last records of a selection are printed.
 pub struct Last {
     pub which: Select,
