@@ -57,10 +57,10 @@ pub struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with_all = ["until", "Tree"])]
     pub as_of: Option<i64>,
     /// Leave out messages of this trace; may be repeated
-    #[arg(long, value_name = "TRACE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TRACE")]
     pub exclude_trace: Vec<String>,
     /// Leave out the message with this id; may be repeated
-    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "ID")]
     pub exclude: Vec<String>,
     /// Find records of these kinds: message, memory, document, title, action [default: message; on a
     /// terminal, message, memory and document; with --target, the kinds of records there]
