@@ -23,14 +23,12 @@ impl Translation {
 /// A request in the shape of chat completions; `length_member` is the member that bounds the answer. Errors
 /// name the member without a counterpart.
 pub fn to_chat(api: Api, body: &Object, length_member: &str) -> Result<Object> {
-    match api.dialect().turns() {
-        Some(dialect) => match without_halves(&body.to_json()) {
-            Cow::Borrowed(_) => dialect.to_chat(body, length_member),
-            // Texts are read there, and half of a surrogate pair is none.
-            Cow::Owned(json) => dialect.to_chat(&Object::parse(&json)?, length_member),
-        },
-        None => Ok(body.clone()),
+    let Some(dialect) = api.dialect().turns() else { return Ok(body.clone()) };
+    // Texts are read there, and half of a surrogate pair is none. A session is long, and rarely has one.
+    if body.iter().all(|(_, json)| matches!(without_halves(json), Cow::Borrowed(_))) {
+        return dialect.to_chat(body, length_member);
     }
+    dialect.to_chat(&Object::parse(&without_halves(&body.to_json()))?, length_member)
 }
 
 /// The answer to a translated request, in the shape of its client's API. Errors if it has no message.

@@ -129,6 +129,11 @@ fn run_tool<A: Args>(tool: &str, words: Vec<OsString>, run: fn(A, &mut Io) -> Re
 /// the requirements are checked once more, on a command line in which nothing excludes anything.
 fn parse(command: &mut Command, words: &[OsString]) -> std::result::Result<ArgMatches, clap::Error> {
     let matches = command.try_get_matches_from_mut(words)?;
+    let is_given = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    // One argument has no other that could exclude what it requires. A subcommand has its own.
+    if matches.subcommand().is_none() && command.get_arguments().filter(is_given).count() < 2 {
+        return Ok(matches);
+    }
     let groups: Vec<Id> = command.get_groups().map(|group| group.get_id().clone()).collect();
     let without_conflicts = command.clone().mut_args(|arg| arg.conflicts_with(Resettable::Reset));
     let without_conflicts = groups.iter().fold(without_conflicts, |command, id| {
